@@ -1,0 +1,101 @@
+"""Bringing a lab up and down."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from . import config, databases, identity, install, services
+from .processes import Processes, start_time
+from .say import say
+
+
+def up(directory=None, cleaning=4, clean_limit=None, while_pid=None):
+    """Start a lab, or what is missing of it; return the path of lab.json."""
+    made = install.ensure()
+    directory = Path(directory or tempfile.mkdtemp(prefix='unprovision-lab-')).absolute()
+    directory.mkdir(parents=True, exist_ok=True)
+    # Tests that share a lab may all ask for it; the first one starts it.
+    with install.locked(directory / 'lock'):
+        ports = services.choose_ports(directory)
+        conf = config.Configuration(directory, made, ports, cleaning, clean_limit)
+        processes = Processes(directory)
+        try:
+            facts = start(conf, processes)
+            if while_pid is not None:
+                processes.start('watch', watch_command(directory, while_pid), dict(os.environ))
+            return write_description(conf, processes, facts)
+        except BaseException:
+            processes.stop(grace=0)
+            raise
+
+
+def start(conf, processes):
+    """Start the services and wait until they work; return facts for lab.json."""
+    conf.write_service_files()
+    facts = databases.provide(conf)
+    say(f'starting in {conf.directory}')
+    for name in services.NAMES:
+        services.start(name, conf, processes)
+    for name in services.SIGN_OF_LIFE:
+        services.wait_for_answer(name, conf, processes)
+    services.wait_until_usable(conf, processes)
+    return facts
+
+
+def down(directory, wipe=False, only=None):
+    """Stop what the lab has started; nothing to stop is fine."""
+    directory = Path(directory).absolute()
+    # What is wiped need not end in good order.
+    Processes(directory).stop(names=only, grace=0 if wipe else 10)
+    if wipe:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def load(directory):
+    """Return what lab.json says."""
+    try:
+        return json.loads((Path(directory) / 'lab.json').read_text())
+    except FileNotFoundError:
+        raise SystemExit(f'lab: no lab.json in {directory}: not started?') from None
+
+
+def write_description(conf, processes, facts):
+    """Write clouds.yaml and lab.json."""
+    clouds = conf.directory / 'clouds.yaml'
+    clouds.write_text(identity.clouds(conf, facts))
+    path = conf.directory / 'lab.json'
+    new = path.with_suffix('.new')
+    new.write_text(json.dumps({
+        'dir': str(conf.directory),
+        'keystone_url': conf.url('keystone'),
+        'ironic_url': conf.url('ironic-api'),
+        'placement_url': conf.url('placement'),
+        'region': config.REGION,
+        'clouds_yaml': str(clouds),
+        'cloud': 'lab', 'system_cloud': 'lab-system',
+        **facts,
+        'venv': str(conf.install.venv),
+        'cleaning_seconds': conf.cleaning,
+        'processes': processes.read(),
+    }, indent=1) + '\n')
+    new.rename(path)
+    return path
+
+
+def watch_command(directory, pid):
+    """Return the command of the process that ends the lab with its user."""
+    started = start_time(pid)
+    if started is None:
+        raise SystemExit(f'lab: no process {pid} to live as long as')
+    return [sys.executable, install.SOURCE / 'lab', 'watch', directory, pid, started]
+
+
+def watch(directory, pid, started):
+    """Wait for the end of a process, then stop and wipe the lab."""
+    while start_time(pid) == started:
+        time.sleep(0.5)
+    down(directory, wipe=True)

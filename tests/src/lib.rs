@@ -1,0 +1,6 @@
+//! A sandbox cloud and conformance suites for unprovision.
+#![warn(missing_docs)]
+
+pub mod contract;
+pub mod rig;
+pub mod sandbox;

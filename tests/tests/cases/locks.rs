@@ -1,0 +1,167 @@
+//! C02 a lock held for minutes, C08 hundreds of deletes at once.
+
+use std::sync::Arc;
+
+use unprovision::core::Outcome;
+use unprovision::journal::MemoryJournal;
+use unprovision_testkit::rig::{Nobody, Rig};
+use unprovision_testkit::sandbox::log::Change;
+use unprovision_testkit::sandbox::{Fault, Sandbox, Service};
+
+use crate::common::{
+    assert_clean, assert_unexposed, count, only, outcome, requests, secs, strategies, tear_downs_sent,
+};
+
+fn locked(times: u32) -> Fault {
+    Fault::on(Service::Ironic)
+        .method(http::Method::PUT)
+        .path("/v1/nodes/*/states/provision")
+        .nth(1)
+        .times(times)
+        .locked()
+}
+
+#[tokio::test(start_paused = true)]
+async fn c02_a_lock_is_waited_out() {
+    for strategy in strategies() {
+        for refusals in [3, 200] {
+            let rig = Rig::new(Sandbox::builder().nodes(1).deployed(1).cleaning(secs(60)).build());
+            let node = only(&rig.sandbox).0;
+            rig.sandbox.fault(locked(refusals));
+            let reports = rig.tear_down(&requests(&rig, strategy)).await.unwrap();
+            assert_eq!(outcome(&reports[0]), Outcome::Returned, "{strategy}: {reports:?}");
+            let accepted = count(&rig.sandbox, "PUT", "/states/provision").0;
+            let sent = tear_downs_sent(&rig, &reports).await.len();
+            assert_eq!((accepted, sent), (1, refusals as usize + 1), "{strategy}");
+            let patches = rig
+                .sandbox
+                .log()
+                .requests()
+                .filter(|request| request.method == "PATCH")
+                .count();
+            assert_eq!(patches, 0, "the tear-down itself does all that is to be done");
+            assert_clean(&rig.sandbox, node, strategy);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c02_a_lock_that_stays_times_out_and_stays_held() {
+    for strategy in strategies() {
+        let rig = Rig::new(Sandbox::builder().nodes(1).deployed(1).build());
+        let (node, instance) = only(&rig.sandbox);
+        rig.sandbox.fault(locked(u32::MAX));
+        let mut request = rig.request(node, instance, strategy);
+        request.limits = rig.limits(secs(600));
+        let report = rig.tear_down(&[request]).await.unwrap().remove(0);
+        assert_eq!(outcome(&report), Outcome::TimedOut, "{strategy}: {report:?}");
+        assert!(
+            report.held && report.reason.contains("locked"),
+            "{}",
+            report.reason
+        );
+        assert_unexposed(&rig.sandbox, node, strategy);
+    }
+}
+
+/// A hundred nodes that were refused together do not come back together.
+#[tokio::test(start_paused = true)]
+async fn c02_the_retries_of_many_nodes_spread() {
+    let rig = Rig::new(
+        Sandbox::builder()
+            .nodes(100)
+            .deployed(100)
+            .cleaning(secs(60))
+            .build(),
+    );
+    rig.sandbox.fault(locked(300));
+    let reports = rig.tear_down(&requests(&rig, "hand-over")).await.unwrap();
+    assert!(reports.iter().all(|report| outcome(report) == Outcome::Returned));
+    let sent = tear_downs_sent(&rig, &reports).await;
+    // The first round leaves the gate together; from then on no tenth of a second sees more than a fifth of the nodes.
+    let busiest = sent[100..].iter().map(|at| {
+        let end = *at + std::time::Duration::from_millis(100);
+        sent[100..]
+            .iter()
+            .filter(|other| *other >= at && **other < end)
+            .count()
+    });
+    assert!(busiest.max().unwrap() <= 20);
+}
+
+/// 300 deletes where Ironic takes 50, of which strangers use 10: all held first, few refusals, all done.
+#[tokio::test(start_paused = true)]
+async fn c08_hundreds_of_deletes_share_ironics_limit() {
+    for strategy in strategies() {
+        let sandbox = Sandbox::builder()
+            .nodes(310)
+            .deployed(310)
+            .teardown(secs(5))
+            .cleaning(secs(60));
+        let sandbox = sandbox.configure(|config| config.ironic.max_concurrent_clean = Some(50));
+        let sandbox = sandbox.each_node(|number, node| {
+            if number <= 10 {
+                node.behaviour.cleaning = Some(secs(100_000));
+            }
+        });
+        let rig = Rig::polling(
+            sandbox.build(),
+            Arc::new(MemoryJournal::new()),
+            Arc::new(Nobody),
+            secs(2),
+        );
+        let mut requests = requests(&rig, strategy);
+        for stranger in requests.drain(..10) {
+            rig.sandbox
+                .with(|world, now| world.nova_delete(stranger.instance, now));
+        }
+        tokio::time::sleep(secs(60)).await;
+        let reports = rig.tear_down(&requests).await.unwrap();
+        assert!(
+            reports.iter().all(|report| outcome(report) == Outcome::Returned),
+            "{strategy}"
+        );
+        let ours = |path: &str| {
+            requests
+                .iter()
+                .any(|request| path.contains(&request.node.to_string()))
+        };
+        let log = rig.sandbox.log();
+        let mut sent = 0;
+        let mut held_at_first = 0;
+        for entry in log.iter() {
+            match &entry.change {
+                Change::Request { method, path, .. }
+                    if method == "PUT" && path.ends_with("/states/provision") =>
+                {
+                    sent += usize::from(ours(path));
+                }
+                Change::Request {
+                    method, path, status, ..
+                } if sent == 0 && status.is_success() && method != "GET" => {
+                    let hold = path == "/allocations" || path.ends_with("/inventories");
+                    held_at_first += usize::from(hold);
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(
+            held_at_first, 300,
+            "{strategy}: all are held before the first is torn down"
+        );
+        assert!(
+            sent <= 300 + 2 * 300,
+            "{strategy}: {sent} tear-downs sent for 300 nodes"
+        );
+        println!(
+            "{strategy}: {sent} tear-downs sent for 300 nodes, {:?} in all",
+            reports
+                .iter()
+                .map(|r| r.returned_after_s)
+                .fold(0.0, |a, b| b.unwrap().max(a))
+        );
+        for report in &reports {
+            assert_unexposed(&rig.sandbox, report.node.0, strategy);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The cloud as the orchestrator sees it: look, and do one write.
+
+mod clock;
+mod openstack;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ironic_client::{Node, NodeUuid};
+use unprovision_session::Class;
+
+use crate::core::{Action, Observation, Refusal, RefusalKind};
+
+pub use clock::{Clock, SystemClock};
+pub use openstack::OpenStack;
+
+/// What to read besides what every decision needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// The provider's traits.
+    pub traits: bool,
+}
+
+/// A cloud: Ironic and Placement together.
+///
+/// # Errors
+///
+/// A [`CloudError`] says which call failed, what the server said, and by its class what one can do.
+#[async_trait]
+pub trait Cloud: fmt::Debug + Send + Sync {
+    /// The node of this UUID or name. `None` where Ironic does not know it.
+    async fn find(&self, uuid_or_name: &str) -> Result<Option<Node>, CloudError>;
+
+    /// The nodes of these UUIDs; one that Ironic does not know is missing in the answer.
+    async fn nodes(&self, nodes: &[NodeUuid]) -> Result<BTreeMap<NodeUuid, Node>, CloudError>;
+
+    /// One look at the node and its provider: Placement first, Ironic last.
+    async fn observe(&self, node: NodeUuid, reads: Reads) -> Result<Observation, CloudError>;
+
+    /// Sends one write. A tear-down is sent only if a look immediately before still shows the instance and the time that it
+    /// was decided from, and never twice.
+    async fn apply(&self, node: NodeUuid, action: &Action) -> Result<(), CloudError>;
+}
+
+/// A call to the cloud that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct CloudError {
+    /// What one can do about it.
+    pub class: Class,
+    /// Why, where it was a refusal.
+    pub kind: RefusalKind,
+    /// Which call, and what the server said.
+    pub message: String,
+    /// When the server asked to be tried again.
+    pub retry_after: Option<Duration>,
+    /// The client's error.
+    #[source]
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl CloudError {
+    /// The error as it goes into the journal.
+    pub fn refusal(&self) -> Refusal {
+        Refusal {
+            kind: self.kind,
+            message: self.message.clone(),
+            retry_after: self.retry_after,
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! [`Cloud`] over the two clients.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::try_join_all;
+use ironic_client::{ErrorKind as IronicKind, Ironic, Node, NodeField, NodeFilter, NodeUuid, Verb};
+use placement_client::{
+    Consumer, ConsumerAllocations, ConsumerGeneration, ConsumerUuid, ErrorKind as PlacementKind, Placement,
+    ProviderUuid, Units,
+};
+use unprovision_session::{ApiError, Class};
+
+use super::{Clock, Cloud, CloudError, Reads};
+use crate::core::{Action, Giver, HeldBy, Observation, ProviderView, RefusalKind, guard_owner};
+
+/// From so many nodes on, one list is cheaper than a request for each.
+const LIST_FROM: usize = 10;
+/// A tear-down that was not sent so soon after the look before it is dropped (rule 3).
+const SEND_WITHIN: Duration = Duration::from_secs(2);
+
+/// Ironic and Placement behind their traits.
+#[derive(Clone, Debug)]
+pub struct OpenStack {
+    ironic: Arc<dyn Ironic>,
+    placement: Arc<dyn Placement>,
+    clock: Arc<dyn Clock>,
+    owner: Consumer,
+}
+
+impl OpenStack {
+    /// The cloud behind these two clients.
+    pub fn new(ironic: Arc<dyn Ironic>, placement: Arc<dyn Placement>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            ironic,
+            placement,
+            clock,
+            owner: guard_owner(),
+        }
+    }
+
+    /// Whom the consumers that we make belong to.
+    #[must_use]
+    pub fn with_owner(mut self, owner: Consumer) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    async fn show(&self, node: &str) -> Result<Option<Node>, CloudError> {
+        match self.ironic.show_node(node).await {
+            Ok(node) => Ok(Some(node)),
+            Err(error) if error.kind == IronicKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn provider(&self, node: NodeUuid, reads: Reads) -> Result<Option<ProviderView>, CloudError> {
+        let uuid = ProviderUuid(node.0);
+        let traits = async {
+            match reads.traits {
+                true => self
+                    .placement
+                    .provider_traits(uuid)
+                    .await
+                    .map(|read| Some(read.traits)),
+                false => Ok(None),
+            }
+        };
+        let read = futures::try_join!(
+            self.placement.inventories(uuid),
+            self.placement.provider_allocations(uuid),
+            traits
+        );
+        let (inventories, allocations, traits) = match read {
+            Ok(read) => read,
+            Err(error) if error.kind == PlacementKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let holders = allocations
+            .allocations
+            .into_iter()
+            .map(|(consumer, of)| async move {
+                let all = self.placement.consumer_allocations(consumer).await?;
+                Ok::<_, CloudError>((consumer, HeldBy { units: of.units, all }))
+            });
+        let holders = try_join_all(holders).await?.into_iter().collect();
+        Ok(Some(ProviderView {
+            inventories,
+            traits,
+            holders,
+        }))
+    }
+
+    /// Rule 3: the world must still be the one that was decided from, and the request leaves right away.
+    async fn unprovision(&self, node: NodeUuid, action: &Action) -> Result<(), CloudError> {
+        let Action::Unprovision { carries, since, from } = action else {
+            return Ok(());
+        };
+        let looked = self.clock.elapsed();
+        let now = self.show(&node.to_string()).await?;
+        let same = now.is_some_and(|now| {
+            (now.instance_uuid, now.provision_updated_at, &now.provision_state) == (*carries, *since, from)
+        });
+        if !same {
+            return Err(changed(format!(
+                "node {node} has changed since the tear-down was decided"
+            )));
+        }
+        if self.clock.elapsed().saturating_sub(looked) > SEND_WITHIN {
+            return Err(changed(format!(
+                "the look at node {node} before its tear-down took too long"
+            )));
+        }
+        Ok(self
+            .ironic
+            .set_provision_state(node, &Verb::Deleted.into())
+            .await?)
+    }
+
+    async fn write(&self, node: NodeUuid, action: &Action) -> Result<(), CloudError> {
+        let here = ProviderUuid(node.0);
+        let with_unit = |giver: &Giver, units: &Units| {
+            let mut all = keeps(giver);
+            all.allocations.insert(here, units.clone());
+            all
+        };
+        match action {
+            Action::SetReserved { inventories, .. } => {
+                self.placement.replace_inventories(here, inventories).await?;
+            }
+            Action::HandOver {
+                receiver,
+                generation,
+                units,
+                giver,
+            } => {
+                let ours = self.ours(*generation, [(here, units.clone())].into());
+                match giver {
+                    Some(giver) => self.swap([(giver.uuid, keeps(giver)), (*receiver, ours)]).await?,
+                    None => self.placement.write_consumer(*receiver, &ours).await?,
+                }
+            }
+            Action::HandBack {
+                from,
+                generation,
+                units,
+                to,
+            } => {
+                let ours = self.ours(*generation, BTreeMap::new());
+                self.swap([(*from, ours), (to.uuid, with_unit(to, units))])
+                    .await?;
+            }
+            Action::Release { consumer, .. } => {
+                self.placement
+                    .write_consumer(consumer.uuid, &keeps(consumer))
+                    .await?;
+            }
+            Action::Unprovision { .. } => self.unprovision(node, action).await?,
+            Action::Abort { .. } => self.ironic.set_provision_state(node, &Verb::Abort.into()).await?,
+            Action::Manage { .. } => {
+                self.ironic
+                    .set_provision_state(node, &Verb::Manage.into())
+                    .await?
+            }
+            Action::Provide { .. } => {
+                self.ironic
+                    .set_provision_state(node, &Verb::Provide.into())
+                    .await?
+            }
+            Action::ClearMaintenance { .. } => self.ironic.clear_maintenance(node).await?,
+        }
+        Ok(())
+    }
+
+    fn ours(
+        &self,
+        generation: ConsumerGeneration,
+        allocations: BTreeMap<ProviderUuid, Units>,
+    ) -> ConsumerAllocations {
+        ConsumerAllocations {
+            consumer: Some(self.owner.clone()),
+            generation,
+            allocations,
+        }
+    }
+
+    async fn swap(
+        &self,
+        both: [(ConsumerUuid, ConsumerAllocations); 2],
+    ) -> Result<(), placement_client::Error> {
+        self.placement.write_consumers(&both.into()).await
+    }
+}
+
+#[async_trait]
+impl Cloud for OpenStack {
+    async fn find(&self, uuid_or_name: &str) -> Result<Option<Node>, CloudError> {
+        self.show(uuid_or_name).await
+    }
+
+    async fn nodes(&self, nodes: &[NodeUuid]) -> Result<BTreeMap<NodeUuid, Node>, CloudError> {
+        if nodes.len() < LIST_FROM {
+            let shown = nodes
+                .iter()
+                .map(|node| async move { self.show(&node.to_string()).await });
+            let shown = try_join_all(shown).await?;
+            return Ok(shown
+                .into_iter()
+                .flatten()
+                .map(|node| (node.uuid, node))
+                .collect());
+        }
+        let wanted = nodes.iter().copied().collect::<BTreeSet<_>>();
+        let all = self
+            .ironic
+            .list_nodes(&NodeFilter::default(), &NodeField::ALL)
+            .await?;
+        Ok(all
+            .into_iter()
+            .filter(|node| wanted.contains(&node.uuid))
+            .map(|node| (node.uuid, node))
+            .collect())
+    }
+
+    async fn observe(&self, node: NodeUuid, reads: Reads) -> Result<Observation, CloudError> {
+        let provider = self.provider(node, reads).await?;
+        let node = self.show(&node.to_string()).await?;
+        Ok(Observation {
+            at: self.clock.now(),
+            node,
+            provider,
+        })
+    }
+
+    async fn apply(&self, node: NodeUuid, action: &Action) -> Result<(), CloudError> {
+        self.write(node, action).await
+    }
+}
+
+/// What a consumer keeps beside this provider.
+fn keeps(giver: &Giver) -> ConsumerAllocations {
+    ConsumerAllocations {
+        consumer: Some(giver.owner.clone()),
+        generation: giver.generation,
+        allocations: giver.rest.clone(),
+    }
+}
+
+fn changed(message: String) -> CloudError {
+    CloudError {
+        class: Class::Conflict,
+        kind: RefusalKind::Conflict,
+        message,
+        retry_after: None,
+        source: None,
+    }
+}
+
+impl From<ApiError<IronicKind>> for CloudError {
+    fn from(error: ApiError<IronicKind>) -> Self {
+        let kind = match &error.kind {
+            IronicKind::Locked => RefusalKind::Locked,
+            IronicKind::Busy => RefusalKind::Busy,
+            IronicKind::NoConductor => RefusalKind::NoConductor,
+            IronicKind::Conflict => RefusalKind::Locked,
+            IronicKind::IllegalTransition => RefusalKind::Illegal,
+            IronicKind::Forbidden => RefusalKind::Forbidden,
+            IronicKind::NotFound => RefusalKind::NotFound,
+            IronicKind::Unauthorized | IronicKind::NoAnswer(Class::Transient) => RefusalKind::Away,
+            _ => RefusalKind::Other,
+        };
+        Self::of(error.kind.class(), kind, error)
+    }
+}
+
+impl From<ApiError<PlacementKind>> for CloudError {
+    fn from(error: ApiError<PlacementKind>) -> Self {
+        let kind = match &error.kind {
+            PlacementKind::ConcurrentUpdate | PlacementKind::Conflict(_) => RefusalKind::Conflict,
+            PlacementKind::NoCapacity => RefusalKind::NoCapacity,
+            PlacementKind::Busy => RefusalKind::Busy,
+            PlacementKind::Forbidden => RefusalKind::Forbidden,
+            PlacementKind::NotFound => RefusalKind::NotFound,
+            PlacementKind::Unauthorized | PlacementKind::NoAnswer(Class::Transient) => RefusalKind::Away,
+            _ => RefusalKind::Other,
+        };
+        Self::of(error.kind.class(), kind, error)
+    }
+}
+
+impl CloudError {
+    fn of<K>(class: Class, kind: RefusalKind, error: ApiError<K>) -> Self
+    where
+        K: std::fmt::Debug + std::fmt::Display + Send + Sync + 'static,
+    {
+        Self {
+            class,
+            kind,
+            message: error.to_string(),
+            retry_after: error.retry_after,
+            source: Some(Box::new(error)),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Builds Placement's writes from what was seen, so that each carries the generations it relies on.
+
+use placement_client::{ConsumerGeneration, ConsumerUuid, ProviderUuid, ResourceClass};
+
+use super::{Action, Case, Giver, HeldBy, Owner, ProviderView};
+
+impl Action {
+    /// Reserves all units of the class. `None` where the provider has no such class.
+    pub fn reserve_all(view: &ProviderView, class: &ResourceClass) -> Option<Self> {
+        let total = view.inventories.inventories.get(class)?.total;
+        Self::set_reserved(view, class, total)
+    }
+
+    /// Sets the reserved units of the class; all else stays as it was read. `None` where the provider has no such
+    /// class.
+    pub fn set_reserved(view: &ProviderView, class: &ResourceClass, to: u32) -> Option<Self> {
+        let mut inventories = view.inventories.clone();
+        inventories.inventories.get_mut(class)?.reserved = to;
+        Some(Self::SetReserved {
+            class: class.clone(),
+            to,
+            inventories,
+        })
+    }
+
+    /// Moves the unit from the instance, or from nobody, to our consumer.
+    pub fn hand_over(case: &Case, view: &ProviderView, class: &ResourceClass) -> Option<Self> {
+        let instance = view.holders.get(&case.instance_consumer());
+        let giver = match instance {
+            Some(held) => Some(giver(case, case.instance_consumer(), held)?),
+            None => None,
+        };
+        let claimed = || [(class.clone(), 1)].into();
+        Some(Self::HandOver {
+            receiver: case.guard(),
+            generation: ConsumerGeneration::New,
+            units: instance.map_or_else(claimed, |held| held.units.clone()),
+            giver,
+        })
+    }
+
+    /// Moves the unit from our consumer back to the instance. `None` where we do not hold it, or nobody knows any
+    /// more whose the instance was.
+    pub fn hand_back(case: &Case, view: &ProviderView) -> Option<Self> {
+        let ours = view.holders.get(&case.guard())?;
+        let to = view
+            .holders
+            .get(&case.instance_consumer())
+            .and_then(|held| giver(case, case.instance_consumer(), held));
+        let anew = || {
+            Some(Giver {
+                uuid: case.instance_consumer(),
+                generation: ConsumerGeneration::New,
+                owner: case.found.owner.clone()?,
+                rest: case.handed_over_rest(),
+            })
+        };
+        Some(Self::HandBack {
+            from: case.guard(),
+            generation: ours.all.generation,
+            units: ours.units.clone(),
+            to: to.or_else(anew)?,
+        })
+    }
+
+    /// Takes the provider from our consumer or from the instance. `None` where that one does not hold it.
+    pub fn release(case: &Case, view: &ProviderView, whose: Owner) -> Option<Self> {
+        let uuid = match whose {
+            Owner::Guard => case.guard(),
+            Owner::Instance => case.instance_consumer(),
+        };
+        let consumer = giver(case, uuid, view.holders.get(&uuid)?)?;
+        Some(Self::Release { whose, consumer })
+    }
+}
+
+fn giver(case: &Case, uuid: ConsumerUuid, held: &HeldBy) -> Option<Giver> {
+    let mut rest = held.all.allocations.clone();
+    rest.remove(&ProviderUuid(case.node.0));
+    Some(Giver {
+        uuid,
+        generation: held.all.generation,
+        owner: held.all.consumer.clone()?,
+        rest,
+    })
+}

@@ -1,0 +1,176 @@
+//! The independent veto: what must never be sent, whatever was decided.
+//!
+//! Written against `docs/safety`, not against the strategies, and sharing nothing with them but the predicate of a
+//! free node: a mistake has to be made twice to get out.
+
+use ironic_client::{Fault, Node, ProvisionState};
+use placement_client::Inventories;
+
+use super::{Action, ActionKind, Case, Kind, Observation, Owner, is_free, why_not_free_for_nova};
+
+/// Why a write is vetoed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Veto {
+    /// Only a caller who asked for the tear-down may change the node.
+    #[error("nobody asked to change this node's provision state")]
+    NotAsked,
+    /// The node carries another instance, or none.
+    #[error("the node does not carry the instance that was to be torn down")]
+    OtherInstance,
+    /// It would offer a node that is not free.
+    #[error("the node is not free, and would be offered")]
+    NotFree,
+    /// It touches a consumer, a class or an inventory that is not the case's.
+    #[error("it would change something that is not ours")]
+    NotOurs,
+    /// It would cure what was not asked to be cured, or end a person's maintenance.
+    #[error("the cure was not asked for")]
+    NoCure,
+}
+
+/// Whether the write may be sent.
+pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Veto> {
+    match action {
+        Action::Unprovision { carries, since, from } => {
+            let node = asked_for(case, seen)?;
+            let as_decided = (node.instance_uuid, node.provision_updated_at) == (*carries, *since);
+            veto(!as_decided || node.provision_state != *from, Veto::OtherInstance)?;
+            veto(
+                !carries_it(case, node) && !failed_on_its_way_out(case, node),
+                Veto::OtherInstance,
+            )
+        }
+        Action::Abort { from, .. } => {
+            let node = asked_for(case, seen)?;
+            veto(
+                !carries_it(case, node) || node.provision_state != *from,
+                Veto::OtherInstance,
+            )
+        }
+        Action::Manage { .. } | Action::Provide { .. } | Action::ClearMaintenance { .. } => {
+            cure(case, asked_for(case, seen)?, action)
+        }
+        Action::SetReserved {
+            class,
+            to,
+            inventories,
+        } => reserved(case, seen, class, *to, inventories),
+        Action::HandOver { receiver, giver, .. } => {
+            let from_instance = giver
+                .as_ref()
+                .is_none_or(|giver| giver.uuid == case.instance_consumer());
+            veto(*receiver != case.guard() || !from_instance, Veto::NotOurs)
+        }
+        Action::HandBack { from, to, .. } => {
+            veto(
+                *from != case.guard() || to.uuid != case.instance_consumer(),
+                Veto::NotOurs,
+            )?;
+            veto(
+                !seen.node.as_ref().is_some_and(|node| carries_it(case, node)),
+                Veto::OtherInstance,
+            )
+        }
+        Action::Release {
+            whose: Owner::Guard,
+            consumer,
+        } => {
+            veto(consumer.uuid != case.guard(), Veto::NotOurs)?;
+            veto(!may_be_offered(case, seen), Veto::NotFree)
+        }
+        Action::Release {
+            whose: Owner::Instance,
+            consumer,
+        } => {
+            veto(consumer.uuid != case.instance_consumer(), Veto::NotOurs)?;
+            veto(!matches!(case.kind, Kind::TearDown { .. }), Veto::NotOurs)?;
+            veto(
+                !may_be_offered(case, seen) && !hidden_otherwise(seen, case),
+                Veto::NotFree,
+            )
+        }
+    }
+}
+
+fn veto(when: bool, why: Veto) -> Result<(), Veto> {
+    if when { Err(why) } else { Ok(()) }
+}
+
+fn asked_for<'a>(case: &Case, seen: &'a Observation) -> Result<&'a Node, Veto> {
+    veto(!matches!(case.kind, Kind::TearDown { .. }), Veto::NotAsked)?;
+    seen.node.as_ref().ok_or(Veto::OtherInstance)
+}
+
+fn carries_it(case: &Case, node: &Node) -> bool {
+    node.instance_uuid == Some(case.instance())
+}
+
+/// The one tear-down without an instance: of a node that our own tear-down has left in `error`, where Ironic has
+/// taken the instance already, and only as often as the caller allowed.
+fn failed_on_its_way_out(case: &Case, node: &Node) -> bool {
+    let sent = case.sent(ActionKind::Unprovision);
+    node.instance_uuid.is_none()
+        && node.provision_state == ProvisionState::Error
+        && (1..=case.limits.retry_error).contains(&sent)
+}
+
+fn cure(case: &Case, node: &Node, action: &Action) -> Result<(), Veto> {
+    veto(node.instance_uuid.is_some(), Veto::OtherInstance)?;
+    veto(
+        case.sent(ActionKind::Provide) >= case.limits.reclean,
+        Veto::NoCure,
+    )?;
+    let fits = match action {
+        Action::Manage { .. } => node.provision_state == ProvisionState::CleanFailed,
+        Action::ClearMaintenance { .. } => node.fault == Some(Fault::CleanFailure),
+        _ => node.provision_state == ProvisionState::Manageable && !node.maintenance,
+    };
+    veto(!fits, Veto::NoCure)
+}
+
+/// A reservation may be raised at any time; lowered only on a free node, and on one that still carries the instance back to what
+/// was found.
+fn reserved(
+    case: &Case,
+    seen: &Observation,
+    class: &placement_client::ResourceClass,
+    to: u32,
+    new: &Inventories,
+) -> Result<(), Veto> {
+    let view = seen.provider.as_ref().ok_or(Veto::NotOurs)?;
+    let mut expected = view.inventories.clone();
+    let now = expected.inventories.get_mut(class).ok_or(Veto::NotOurs)?;
+    let lowered = to < now.reserved;
+    now.reserved = to;
+    veto(
+        expected != *new || case.found.class.as_ref().is_some_and(|found| found != class),
+        Veto::NotOurs,
+    )?;
+    if !lowered {
+        return Ok(());
+    }
+    let node = seen.node.as_ref().ok_or(Veto::NotFree)?;
+    let still_in_use = carries_it(case, node) && to >= case.found.reserved;
+    let ours = case.sent(ActionKind::SetReserved) > 0 && to >= case.found.reserved;
+    let novas =
+        case.found.nova && case.limits.release_nova_reservations && why_not_free_for_nova(node).is_none();
+    veto(!ours && !novas, Veto::NotOurs)?;
+    veto(!is_free(node) && !still_in_use, Veto::NotFree)
+}
+
+/// Free, or never torn down at all, or gone for good and reserved.
+fn may_be_offered(case: &Case, seen: &Observation) -> bool {
+    match &seen.node {
+        Some(node) => is_free(node),
+        None => hidden_otherwise(seen, case),
+    }
+}
+
+/// Whether a reservation, or another consumer, keeps the provider from being offered once this allocation is gone.
+fn hidden_otherwise(seen: &Observation, case: &Case) -> bool {
+    let Some(view) = &seen.provider else { return true };
+    let Some(class) = &case.found.class else {
+        return false;
+    };
+    view.is_reserved(class) || view.holders.contains_key(&case.guard())
+}

@@ -1,0 +1,29 @@
+//! The pure core: what was observed goes in, at most one write comes out.
+//!
+//! [`decide`] runs the common rules ([`rules`]), asks the strategy, turns its step into a decision
+//! (`tear_down` for the way out of the instance) and has [`check`] veto it. Nothing here waits, sends or reads a clock.
+
+mod action;
+mod build;
+mod case;
+mod check;
+mod decision;
+mod entry;
+mod ids;
+mod observation;
+mod open;
+mod pace;
+mod recover;
+mod rules;
+mod tear_down;
+
+pub use action::{Action, ActionKind, Giver, Owner};
+pub use case::{Attempts, Case, CaseState, LastAttempt};
+pub use check::{Veto, check};
+pub use decision::{Decision, Ending, LookAgain, Outcome, Step, Wait, WaitFor, decide};
+pub use entry::{Entry, Event, Found, Kind, Limits, Refusal, RefusalKind};
+pub use ids::{CaseId, GUARD_PROJECT, GUARD_USER, guard_consumer, guard_owner};
+pub use observation::{HeldBy, Observation, ProviderView};
+pub use open::{CannotOpen, TearDownRequest, open};
+pub use rules::{Holder, NotFree, Seen, Stage, is_free, why_not_free, why_not_free_for_nova};
+pub use tear_down::{Start, start_of};

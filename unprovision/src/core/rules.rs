@@ -1,0 +1,364 @@
+//! The common rules, the same for every strategy.
+
+use std::fmt;
+
+use ironic_client::{Fault, Node, PowerState, ProvisionState};
+use jiff::{SignedDuration, Timestamp};
+use placement_client::{ConsumerUuid, ResourceClass};
+
+use super::decision::wait;
+use super::{
+    Action, ActionKind, Case, Decision, Ending, LastAttempt, Observation, Outcome, Owner, ProviderView, Wait,
+    WaitFor, recover, tear_down,
+};
+
+/// What keeps a node from being free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotFree {
+    /// It is not `available`.
+    State(ProvisionState),
+    /// It carries an instance.
+    Instance(uuid::Uuid),
+    /// It is in maintenance.
+    Maintenance,
+    /// Its power is unknown or in error.
+    Power,
+    /// It is retired. Nova does not look at that: the one point in which our rule is stricter.
+    Retired,
+}
+
+impl fmt::Display for NotFree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::State(state) => write!(f, "the node is `{state}`"),
+            Self::Instance(instance) => write!(f, "the node carries instance {instance}"),
+            Self::Maintenance => f.write_str("the node is in maintenance"),
+            Self::Power => f.write_str("the node's power is unknown or in error"),
+            Self::Retired => f.write_str("the node is retired"),
+        }
+    }
+}
+
+/// What keeps the node from being free by the rule of Nova's Ironic driver.
+pub fn why_not_free_for_nova(node: &Node) -> Option<NotFree> {
+    if node.provision_state != ProvisionState::Available {
+        return Some(NotFree::State(node.provision_state.clone()));
+    }
+    if let Some(instance) = node.instance_uuid {
+        return Some(NotFree::Instance(instance));
+    }
+    if node.maintenance {
+        return Some(NotFree::Maintenance);
+    }
+    matches!(node.power_state, None | Some(PowerState::Error)).then_some(NotFree::Power)
+}
+
+/// What keeps the node from being free: Nova's rule, and a retired node is not free either.
+pub fn why_not_free(node: &Node) -> Option<NotFree> {
+    why_not_free_for_nova(node).or_else(|| node.retired.then_some(NotFree::Retired))
+}
+
+/// Whether the node is really free: **the** predicate, for the tear-down, the guard and the audit alike.
+pub fn is_free(node: &Node) -> bool {
+    why_not_free(node).is_none()
+}
+
+/// An observation past the common rules.
+#[derive(Clone, Debug)]
+pub struct Seen<'a> {
+    /// How far the node is.
+    pub stage: Stage,
+    /// Who holds the provider.
+    pub holder: Holder,
+    /// The node.
+    pub node: &'a Node,
+    /// The provider and its class of the node; `None` where Placement has none: then nothing is offered.
+    pub provider: Option<(&'a ProviderView, &'a ResourceClass)>,
+    pub(super) on_held: OnHeld,
+}
+
+/// How far the node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The tear-down is still to be sent (or to be sent again).
+    InUse,
+    /// On its way, or stuck on it.
+    Returning,
+    /// Free.
+    Ready,
+}
+
+/// Who holds the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The instance that leaves.
+    Instance,
+    /// We.
+    Guard,
+    /// Nobody.
+    Nobody,
+    /// Somebody else, who is not ours to touch; only once the tear-down is under way.
+    Other(ConsumerUuid),
+}
+
+/// What follows once the hold is in place on a node that returns.
+#[derive(Clone, Debug)]
+pub(super) enum OnHeld {
+    Wait(WaitFor),
+    Act(Action),
+    End(Outcome, String),
+    /// It failed, and Ironic has not said why yet.
+    Text(String),
+}
+
+pub(super) enum Verdict<'a> {
+    Decided(Decision),
+    Pass(Seen<'a>),
+}
+
+pub(super) fn common<'a>(case: &'a Case, seen: &'a Observation, now: Timestamp) -> Verdict<'a> {
+    let Some(node) = &seen.node else {
+        return Verdict::Decided(gone(case, seen.provider.as_ref()));
+    };
+    if let Some(other) = node.instance_uuid.filter(|carried| *carried != case.instance()) {
+        return Verdict::Decided(taken(case, seen, other));
+    }
+    let provider = seen
+        .provider
+        .as_ref()
+        .and_then(|view| Some((view, class(case, view)?)));
+    let holder = provider.map_or(Holder::Nobody, |(view, class)| holder(case, view, class));
+    let (stage, on_held) = match stage(case, seen, node, now) {
+        Ok(stage) => stage,
+        Err(decision) => return Verdict::Decided(decision),
+    };
+    if stage == Stage::InUse
+        && let Some(reason) = tear_down::refused_for_good(case, node)
+    {
+        return Verdict::Decided(tear_down::hand_back(case, provider, reason));
+    }
+    if let (Holder::Other(other), Stage::InUse, 0) = (holder, stage, case.sent(ActionKind::Unprovision)) {
+        let reason =
+            format!("Placement says that {other} holds the node, not the instance; see who that is first");
+        return Verdict::Decided(Decision::End(Ending {
+            outcome: Outcome::Blocked,
+            reason,
+            held: false,
+        }));
+    }
+    Verdict::Pass(Seen {
+        stage,
+        holder,
+        node,
+        provider,
+        on_held,
+    })
+}
+
+/// The class that the case is about: as found at the start, or the only custom one of a provider that came later.
+fn class<'a>(case: &'a Case, view: &'a ProviderView) -> Option<&'a ResourceClass> {
+    case.found.class.as_ref().or_else(|| {
+        let mut custom = view
+            .inventories
+            .inventories
+            .keys()
+            .filter(|class| class.as_str().starts_with("CUSTOM_"));
+        custom.next().filter(|_| custom.next().is_none())
+    })
+}
+
+fn holder(case: &Case, view: &ProviderView, class: &ResourceClass) -> Holder {
+    let holds = |consumer: &ConsumerUuid| view.holders.contains_key(consumer);
+    if holds(&case.guard()) {
+        return Holder::Guard;
+    }
+    if holds(&case.instance_consumer()) {
+        return Holder::Instance;
+    }
+    let other = view
+        .holders
+        .iter()
+        .find(|(_, held)| held.units.contains_key(class));
+    other.map_or(Holder::Nobody, |(consumer, _)| Holder::Other(*consumer))
+}
+
+/// How far the node is, and what follows once it is held there.
+fn stage(case: &Case, seen: &Observation, node: &Node, now: Timestamp) -> Result<(Stage, OnHeld), Decision> {
+    use ProvisionState as P;
+    let on_its_way = OnHeld::Wait(WaitFor::Node(node.provision_state.clone()));
+    Ok(match &node.provision_state {
+        P::Available if is_old_news(case, node, now) => return Err(look_again(now)),
+        P::Available | P::Manageable if node.retired => {
+            let words = "the node is retired; it is not offered again unless somebody ends that";
+            (Stage::Returning, OnHeld::End(Outcome::Blocked, words.to_owned()))
+        }
+        P::Available => match why_not_free(node) {
+            None => (Stage::Ready, on_its_way),
+            Some(NotFree::Maintenance) => (Stage::Returning, OnHeld::Wait(maintenance(node))),
+            Some(why) => (Stage::Returning, OnHeld::Wait(WaitFor::Other(why.to_string()))),
+        },
+        P::Deleting | P::Cleaning | P::CleanWait | P::CleanHold if node.maintenance => {
+            (Stage::Returning, OnHeld::Wait(maintenance(node)))
+        }
+        P::CleanHold => {
+            let words = "cleaning is on hold; `openstack baremetal node unhold` lets it go on";
+            (Stage::Returning, OnHeld::Wait(WaitFor::Other(words.to_owned())))
+        }
+        P::Deleting | P::Cleaning | P::CleanWait => (Stage::Returning, on_its_way),
+        P::Error | P::CleanFailed if case.has_moved_on(node, now) => (Stage::Returning, on_its_way),
+        P::Error if case.sent(ActionKind::Unprovision) > 0 && is_news(case, node) => {
+            recover::tear_down_failed(case, node)
+        }
+        P::CleanFailed => (Stage::Returning, recover::cleaning_failed(case, node)),
+        P::Manageable => (Stage::Returning, recover::manageable(case, node)),
+        P::Enroll | P::Verifying | P::Inspecting | P::InspectWait | P::InspectFailed => {
+            let words = format!("the node is `{}`: somebody works on it", node.provision_state);
+            (Stage::Returning, OnHeld::Wait(WaitFor::Other(words)))
+        }
+        P::Other(word) => {
+            let words = format!("the node is in a state that this version does not know: `{word}`");
+            (Stage::Returning, OnHeld::Wait(WaitFor::Other(words)))
+        }
+        _ if node.instance_uuid.is_some() => (Stage::InUse, on_its_way),
+        state => return Err(without_instance(case, seen, state, now)),
+    })
+}
+
+/// The read is from before the tear-down: nothing is decided from it.
+fn look_again(now: Timestamp) -> Decision {
+    let for_what = WaitFor::Other("a reply of Ironic that is not from before the tear-down".to_owned());
+    Decision::Wait(Wait {
+        for_what,
+        until: now + SignedDuration::from_secs(1),
+    })
+}
+
+fn maintenance(node: &Node) -> WaitFor {
+    let reason = node
+        .maintenance_reason
+        .clone()
+        .filter(|reason| !reason.is_empty());
+    let fault = node.fault.clone().map(|fault: Fault| String::from(fault));
+    WaitFor::Maintenance(reason.or(fault).unwrap_or_else(|| "no reason given".to_owned()))
+}
+
+/// In use, but without the instance: a lagging reply, or somebody deploys anew.
+fn without_instance(case: &Case, seen: &Observation, state: &ProvisionState, now: Timestamp) -> Decision {
+    if case.sent(ActionKind::Unprovision) > 0 {
+        return Decision::Wait(wait(WaitFor::Node(state.clone()), now));
+    }
+    let reason = format!(
+        "the node is `{state}` and does not carry instance {} any more",
+        case.instance()
+    );
+    Decision::End(Ending {
+        outcome: Outcome::Blocked,
+        reason,
+        held: something_is_held(case, seen),
+    })
+}
+
+/// Whether the node's state is newer than what was there when the case was opened.
+fn is_news(case: &Case, node: &Node) -> bool {
+    match (node.provision_updated_at, case.found.provision_updated_at) {
+        (Some(seen), Some(found)) => seen > found,
+        _ => true,
+    }
+}
+
+/// Whether an `available` is from before the tear-down: a read from a lagging replica. Some databases keep whole
+/// seconds, so an equal time counts as news once the tear-down was accepted a while ago.
+fn is_old_news(case: &Case, node: &Node, now: Timestamp) -> bool {
+    if case.found.provision_state == ProvisionState::Available || is_news(case, node) {
+        return false;
+    }
+    let settled = |at: Timestamp| now.duration_since(at) > SignedDuration::from_secs(2);
+    let accepted = case.attempts.get(&ActionKind::Unprovision);
+    let equal = node.provision_updated_at == case.found.provision_updated_at;
+    !(equal && accepted.is_some_and(|sent| sent.last == LastAttempt::Applied && settled(sent.at)))
+}
+
+/// Rule 11: nobody may be sent to a node that is gone, and Nova must be able to delete its provider.
+fn gone(case: &Case, provider: Option<&ProviderView>) -> Decision {
+    let Some((view, class)) = provider.and_then(|view| Some((view, class(case, view)?))) else {
+        return end_gone();
+    };
+    if !view.is_reserved(class)
+        && let Some(action) = Action::reserve_all(view, class)
+    {
+        return Decision::Act(action);
+    }
+    match Action::release(case, view, Owner::Guard) {
+        Some(action) => Decision::Act(action),
+        None => end_gone(),
+    }
+}
+
+fn end_gone() -> Decision {
+    let reason = "Ironic does not know the node any more; Nova, or you, may delete its provider".to_owned();
+    Decision::End(Ending {
+        outcome: Outcome::Gone,
+        reason,
+        held: false,
+    })
+}
+
+/// The node carries another instance. After our release that is the next tenant; before, somebody went around us.
+fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
+    let held = something_is_held(case, seen);
+    let (outcome, reason) = if !held && case.sent(ActionKind::Unprovision) > 0 {
+        (
+            Outcome::Returned,
+            format!("the node carries instance {other} already"),
+        )
+    } else {
+        (
+            Outcome::Blocked,
+            format!("the node carries another instance, {other}; it is not torn down"),
+        )
+    };
+    Decision::End(Ending {
+        outcome,
+        reason,
+        held,
+    })
+}
+
+/// Whether something of ours keeps the provider from being offered.
+pub(super) fn something_is_held(case: &Case, seen: &Observation) -> bool {
+    let Some(view) = &seen.provider else { return false };
+    let reserved = case.sent(ActionKind::SetReserved) > 0
+        && case
+            .found
+            .class
+            .as_ref()
+            .and_then(|class| view.inventories.inventories.get(class))
+            .is_some_and(|inventory| inventory.reserved > case.found.reserved);
+    reserved || view.holders.contains_key(&case.guard())
+}
+
+/// Nothing of ours is left on a free node: lift the reservation that Nova leaves, then end.
+pub(super) fn finish(case: &Case, seen: &Seen<'_>) -> Decision {
+    if let Some((view, class)) = seen.provider
+        && case.limits.release_nova_reservations
+        && case.found.nova
+        && seen.holder == Holder::Nobody
+        && view.is_reserved(class)
+        && let Some(action) = Action::set_reserved(view, class, 0)
+    {
+        return Decision::Act(action);
+    }
+    let reason = match (seen.provider, seen.holder) {
+        (None, _) => "the node is available; Placement has no provider for it".to_owned(),
+        (_, Holder::Other(other)) => format!("the node is available, and {other} holds it already"),
+        (Some((view, class)), _) if view.is_reserved(class) => {
+            "the node is available; the reservation that was there before is left as it was".to_owned()
+        }
+        _ => "the node is available and offered".to_owned(),
+    };
+    Decision::End(Ending {
+        outcome: Outcome::Returned,
+        reason,
+        held: false,
+    })
+}

@@ -1,0 +1,67 @@
+//! A journal in memory: for tests, and for programs that can do without one after a crash.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+
+use super::{Journal, JournalError, Seq};
+use crate::core::{CaseId, Entry, Event};
+
+/// A journal in memory.
+#[derive(Debug, Default)]
+pub struct MemoryJournal {
+    cases: Mutex<BTreeMap<CaseId, Vec<Entry>>>,
+}
+
+impl MemoryJournal {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn cases(&self) -> MutexGuard<'_, BTreeMap<CaseId, Vec<Entry>>> {
+        // No code that holds the lock can panic half-way through a change.
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Journal for MemoryJournal {
+    async fn append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<Seq, JournalError> {
+        let mut cases = self.cases();
+        let has = cases.get(&case).map_or(0, Vec::len) as u64;
+        if has != after.0 {
+            return Err(JournalError::Fenced(case));
+        }
+        if !new.is_empty() {
+            cases.entry(case).or_default().extend_from_slice(new);
+        }
+        Ok(Seq(has + new.len() as u64))
+    }
+
+    async fn read(&self, case: CaseId) -> Result<Vec<Entry>, JournalError> {
+        Ok(self.cases().get(&case).cloned().unwrap_or_default())
+    }
+
+    fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        let is_open = |entries: &Vec<Entry>| {
+            !matches!(
+                entries.last(),
+                Some(Entry {
+                    event: Event::Closed { .. },
+                    ..
+                })
+            )
+        };
+        let open = self
+            .cases()
+            .iter()
+            .filter(|(_, entries)| is_open(entries))
+            .map(|(case, _)| Ok(*case))
+            .collect::<Vec<_>>();
+        stream::iter(open).boxed()
+    }
+}

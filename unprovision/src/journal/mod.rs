@@ -1,0 +1,58 @@
+//! The journal: what was found, intended and done, on disk before it is done.
+
+mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::fmt;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+
+use crate::core::{CaseId, Entry};
+
+pub use memory::MemoryJournal;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteJournal;
+
+/// How many entries a case has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seq(pub u64);
+
+/// Keeps the entries of cases.
+#[async_trait]
+pub trait Journal: fmt::Debug + Send + Sync {
+    /// Appends to a case that has exactly `after` entries, all or nothing, and returns how many it has then. The entries are
+    /// safe from a crash when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Fenced`] where the case has another number of entries: somebody else works on it. After any
+    /// other error the entries may or may not have been written; read before you go on.
+    async fn append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<Seq, JournalError>;
+
+    /// All entries of a case, in order; empty for an unknown one.
+    async fn read(&self, case: CaseId) -> Result<Vec<Entry>, JournalError>;
+
+    /// The cases whose last entry does not close them, in the order of their identifiers.
+    fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>>;
+}
+
+/// Why the journal did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Somebody else has appended to the case.
+    #[error("case {0} is worked on by another process")]
+    Fenced(CaseId),
+    /// It could not be read or written.
+    #[error("the journal {journal} cannot be used: {message}")]
+    Storage {
+        /// Where it is.
+        journal: String,
+        /// What was tried.
+        message: String,
+        /// What went wrong below.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+}

@@ -1,0 +1,271 @@
+//! The orchestrator: observe, decide, record, one write, observe again.
+//!
+//! ```text
+//! observe ──► decide (pure) ──► journal: Intended ──► Cloud::apply ──► journal: Applied | Refused | Unknown
+//!    ▲                                                                                │
+//!    └────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Each case has its own worker; one watcher looks at all nodes that are waited for. Tear-downs go through a gate:
+//! all nodes are held before the first is torn down, and no more are under way than Ironic takes.
+
+mod gate;
+mod report;
+mod watcher;
+mod worker;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{FuturesUnordered, StreamExt, TryStreamExt};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::{Clock, Cloud, CloudError, Reads};
+use crate::core::{
+    CannotOpen, Case, CaseId, CaseState, Entry, Event, Limits, TearDownRequest, WaitFor, open,
+};
+use crate::journal::{Journal, JournalError, Seq};
+
+pub use report::{CaseReport, Progress};
+
+/// Is told what happens, as it happens.
+pub trait Observer: fmt::Debug + Send + Sync {
+    /// An entry was written to the case's journal; the case has it already.
+    fn entry(&self, _case: &Case, _entry: &Entry) {}
+
+    /// The case waits for something else than before.
+    fn waiting(&self, _case: &Case, _for_what: &WaitFor) {}
+
+    /// A look or a write failed, and is tried again.
+    fn trouble(&self, _case: &Case, _error: &CloudError) {}
+}
+
+#[derive(Debug)]
+struct Silent;
+
+impl Observer for Silent {}
+
+/// How far a case is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// To its end.
+    Ended,
+    /// Until Ironic has accepted the tear-down. The hold stays, and somebody has to [`Orchestrator::resume`] it.
+    Accepted,
+}
+
+/// Why a run could not be carried on. What is held stays held.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The cloud could not be looked at.
+    #[error(transparent)]
+    Cloud(#[from] CloudError),
+    /// The journal did not take an entry.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The tear-down may not begin.
+    #[error(transparent)]
+    CannotOpen(#[from] CannotOpen),
+    /// The journal names a strategy that this version does not have.
+    #[error("case {case} was begun with the strategy `{strategy}`, which this version does not have")]
+    NoStrategy {
+        /// The case.
+        case: CaseId,
+        /// The strategy.
+        strategy: String,
+    },
+    /// The journal has no such case.
+    #[error("the journal has no readable case {0}")]
+    NoCase(CaseId),
+}
+
+/// Takes nodes back to `available`. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Orchestrator {
+    parts: Arc<Parts>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Parts {
+    cloud: Arc<dyn Cloud>,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    observer: Arc<dyn Observer>,
+    poll: Duration,
+    looks: Semaphore,
+    max_tear_downs: Option<NonZeroUsize>,
+}
+
+/// Settings of an [`Orchestrator`].
+#[derive(Debug)]
+pub struct Builder {
+    parts: Parts,
+}
+
+impl Builder {
+    /// Who is told what happens. Default: nobody.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.parts.observer = observer;
+        self
+    }
+
+    /// How often the nodes that are waited for are looked at. Default: every second.
+    #[must_use]
+    pub fn poll(mut self, every: Duration) -> Self {
+        self.parts.poll = every;
+        self
+    }
+
+    /// How many cases look or write at the same time. Default: 16.
+    #[must_use]
+    pub fn concurrency(mut self, at_most: NonZeroUsize) -> Self {
+        self.parts.looks = Semaphore::new(at_most.get());
+        self
+    }
+
+    /// How many nodes may be deleting or cleaning on our behalf at the same time. Default: as many as Ironic takes.
+    #[must_use]
+    pub fn max_tear_downs(mut self, at_most: NonZeroUsize) -> Self {
+        self.parts.max_tear_downs = Some(at_most);
+        self
+    }
+
+    /// The orchestrator.
+    pub fn build(self) -> Orchestrator {
+        Orchestrator {
+            parts: Arc::new(self.parts),
+        }
+    }
+}
+
+impl Orchestrator {
+    /// An orchestrator of this cloud, with this journal and clock.
+    pub fn builder(cloud: Arc<dyn Cloud>, journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Builder {
+        let parts = Parts {
+            cloud,
+            journal,
+            clock,
+            observer: Arc::new(Silent),
+            poll: Duration::from_secs(1),
+            looks: Semaphore::new(16),
+            max_tear_downs: None,
+        };
+        Builder { parts }
+    }
+
+    /// Looks whether the tear-down may begin. Touches nothing, and writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::CannotOpen`] says what is wrong with the request; [`RunError::Cloud`] that the look failed.
+    pub async fn check(&self, request: &TearDownRequest) -> Result<Entry, RunError> {
+        let seen = self
+            .parts
+            .cloud
+            .observe(request.node, Reads { traits: true })
+            .await?;
+        Ok(open(request, &seen, self.parts.clock.now())?)
+    }
+
+    /// Records a tear-down that [`Orchestrator::check`] let pass. Nothing is sent yet: [`Orchestrator::run`] does that.
+    pub async fn open(&self, request: &TearDownRequest, first: Entry) -> Result<CaseId, RunError> {
+        let id = request.case();
+        let has = self.parts.journal.read(id).await?.len() as u64;
+        self.parts
+            .journal
+            .append(id, Seq(has), std::slice::from_ref(&first))
+            .await?;
+        Ok(id)
+    }
+
+    /// Works on the cases until each has ended (or is accepted), or `stop` is cancelled: then the waiting ends, not the
+    /// hold. The reports come in the order of the cases.
+    ///
+    /// Dropping the future is safe at any time: the next run carries on from the journal.
+    pub async fn run(
+        &self,
+        cases: &[CaseId],
+        until: Until,
+        stop: &CancellationToken,
+    ) -> Vec<Result<CaseReport, RunError>> {
+        let gate = gate::Gate::new(
+            cases.len(),
+            self.parts.max_tear_downs,
+            Arc::clone(&self.parts.clock),
+        );
+        let watcher = watcher::Watcher::new();
+        let work = cases.iter().enumerate().map(|(index, case)| {
+            let worker = worker::Worker::begin(&self.parts, &gate, &watcher, *case, until, stop);
+            async move { (index, worker.await) }
+        });
+        let mut work = work.collect::<FuturesUnordered<_>>();
+        let mut reports = (0..cases.len()).map(|_| None).collect::<Vec<_>>();
+        let watching = watcher.watch(&self.parts);
+        tokio::pin!(watching);
+        loop {
+            tokio::select! {
+                done = work.next() => match done {
+                    Some((index, report)) => reports[index] = Some(report),
+                    None => break,
+                },
+                () = &mut watching => {}
+            }
+        }
+        let missing = |index: usize| Err(RunError::NoCase(cases[index]));
+        reports
+            .into_iter()
+            .enumerate()
+            .map(|(index, report)| report.unwrap_or_else(|| missing(index)))
+            .collect()
+    }
+
+    /// All cases that have not ended.
+    pub async fn open_cases(&self) -> Result<Vec<Case>, RunError> {
+        let ids: Vec<CaseId> = self.parts.journal.open_cases().try_collect().await?;
+        let mut cases = Vec::with_capacity(ids.len());
+        for id in ids {
+            let entries = self.parts.journal.read(id).await?;
+            cases.push(Case::fold(id, &entries).ok_or(RunError::NoCase(id))?);
+        }
+        Ok(cases)
+    }
+
+    /// Takes up cases that have not ended, with these limits from now on, and works on them like [`Orchestrator::run`].
+    pub async fn resume(
+        &self,
+        cases: &[Case],
+        limits: Limits,
+        until: Until,
+        stop: &CancellationToken,
+    ) -> Vec<Result<CaseReport, RunError>> {
+        let mut ids = Vec::with_capacity(cases.len());
+        for case in cases {
+            if let Err(error) = self.take_up(case, limits).await {
+                tracing::warn!(case = %case.id, %error, "not resumed");
+            }
+            ids.push(case.id);
+        }
+        self.run(&ids, until, stop).await
+    }
+
+    async fn take_up(&self, case: &Case, limits: Limits) -> Result<(), RunError> {
+        let entries = self.parts.journal.read(case.id).await?;
+        let taken = Entry {
+            at: self.parts.clock.now(),
+            event: Event::Resumed { limits },
+        };
+        let ended =
+            Case::fold(case.id, &entries).is_some_and(|case| matches!(case.state, CaseState::Closed(_)));
+        if !ended {
+            self.parts
+                .journal
+                .append(case.id, Seq(entries.len() as u64), &[taken])
+                .await?;
+        }
+        Ok(())
+    }
+}
