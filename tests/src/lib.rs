@@ -2,5 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod contract;
+pub mod lab;
+pub mod proxy;
 pub mod rig;
 pub mod sandbox;

@@ -59,7 +59,7 @@ impl Rig {
 
     /// The same, and somebody is told what happens.
     pub fn observed(sandbox: Sandbox, journal: Arc<dyn Journal>, observer: Arc<dyn Observer>) -> Self {
-        Self::polling(sandbox, journal, observer, Duration::from_millis(500))
+        Self::polling(sandbox, journal, observer, Duration::from_secs(1))
     }
 
     /// The same, and nodes are looked at this often.

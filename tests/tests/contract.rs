@@ -2,6 +2,11 @@
 //!
 //! `UNPROVISION_CONTRACT=placement` in the environment runs only the files whose names begin so.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;

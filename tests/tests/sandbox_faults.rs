@@ -288,6 +288,8 @@ async fn the_judge_knows_tags_order_and_return() {
     assert!(plain.total >= Duration::from_secs(28), "{plain:?}");
     assert!(judge::exposure_forbidding(&log, node, "CUSTOM_TAG").is_none());
     let freed = judge::freed_at(&log, node, start).unwrap();
+    let ten = Duration::from_secs(10);
+    assert_eq!(plain.between(freed.checked_sub(ten).unwrap(), freed).total, ten);
     assert_eq!(freed, log.states(node).last().unwrap().0);
     assert_eq!(
         judge::offered_again_after(&log, node, start),

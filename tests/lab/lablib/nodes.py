@@ -39,7 +39,7 @@ def knobs(words):
 
 def placement_class(resource_class):
     """Return the name in Placement of a node's resource class, as Nova normalises it."""
-    return 'CUSTOM_' + re.sub('[^A-Z0-9]', '_', resource_class.upper())
+    return 'CUSTOM_' + re.sub('[^0-9A-Za-z]+', '_', resource_class).upper()
 
 
 def every(function, items):

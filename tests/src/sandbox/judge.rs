@@ -26,6 +26,23 @@ impl Exposure {
     pub fn is_none(&self) -> bool {
         self.windows.is_empty()
     }
+
+    /// Only what lies between two times, such as the first hold and the first `available`.
+    pub fn between(&self, from: Timestamp, to: Timestamp) -> Self {
+        let clipped = self
+            .windows
+            .iter()
+            .map(|(start, end)| (*start.max(&from), *end.min(&to)));
+        Self::of(clipped.filter(|(start, end)| start <= end).collect())
+    }
+
+    fn of(windows: Vec<(Timestamp, Timestamp)>) -> Self {
+        let total = windows
+            .iter()
+            .map(|(from, to)| to.duration_since(*from).unsigned_abs())
+            .sum();
+        Self { total, windows }
+    }
 }
 
 /// Whether a node is free for the next instance, by what Ironic says of it.

@@ -171,6 +171,16 @@ impl Case {
         self.attempts.get(&kind).map_or(0, |attempts| attempts.sent)
     }
 
+    /// How many of them count against a limit, given the node as it is: one whose answer was lost and that was decided from
+    /// this very node was not applied, and may be sent again.
+    pub fn spent(&self, kind: ActionKind, node: &Node) -> u32 {
+        let in_doubt = self.attempts.get(&kind).is_some_and(|attempts| {
+            let since = attempts.action.since();
+            attempts.last == LastAttempt::Unknown && since.is_some() && since == node.provision_updated_at
+        });
+        self.sent(kind) - u32::from(in_doubt)
+    }
+
     /// Whether a write that was decided from this state of the node, or from a later one, has been accepted lately: then a
     /// read that still shows the state comes from a lagging replica.
     pub fn has_moved_on(&self, node: &Node, now: Timestamp) -> bool {
@@ -206,9 +216,11 @@ impl Case {
             })
         );
         let reserved = match self.attempts.get(&ActionKind::SetReserved) {
-            Some(Attempts { action: Action::SetReserved { to, .. }, sent, .. }) => {
-                *sent > 0 && *to > self.found.reserved
-            }
+            Some(Attempts {
+                action: Action::SetReserved { to, .. },
+                sent,
+                ..
+            }) => *sent > 0 && *to > self.found.reserved,
             _ => false,
         };
         reserved || (self.sent(ActionKind::HandOver) > 0 && !released)
@@ -287,17 +299,19 @@ impl Case {
             .for_each(|attempts| attempts.refused_in_row = 0);
     }
 
-    /// The same tear-down is asked for again. While the case has not ended, what was found and sent before still counts.
+    /// The same tear-down is asked for again. While the case has not ended, it goes on as it was begun: what was found and sent
+    /// before still counts, and only the strategy that set a hold knows how to lift it.
     fn reopen(&mut self, entry: &Entry) {
+        let Event::Opened { limits, .. } = &entry.event else {
+            return;
+        };
         if let (CaseState::Closed(_), Some(anew)) = (&self.state, Self::opened(self.id, entry)) {
             *self = anew;
             return;
         }
-        if let Event::Opened { strategy, limits, .. } = &entry.event {
-            strategy.clone_into(&mut self.strategy);
-            self.opened_at = entry.at;
-            self.take_up(limits);
-        }
+        self.opened_at = entry.at;
+        self.freed_at = self.freed_at.map(|_| entry.at);
+        self.take_up(limits);
     }
 }
 

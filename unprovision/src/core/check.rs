@@ -108,7 +108,7 @@ fn carries_it(case: &Case, node: &Node) -> bool {
 /// The one tear-down without an instance: of a node that our own tear-down has left in `error`, where Ironic has
 /// taken the instance already, and only as often as the caller allowed.
 fn failed_on_its_way_out(case: &Case, node: &Node) -> bool {
-    let sent = case.sent(ActionKind::Unprovision);
+    let sent = case.spent(ActionKind::Unprovision, node);
     node.instance_uuid.is_none()
         && node.provision_state == ProvisionState::Error
         && (1..=case.limits.retry_error).contains(&sent)
@@ -117,7 +117,7 @@ fn failed_on_its_way_out(case: &Case, node: &Node) -> bool {
 fn cure(case: &Case, node: &Node, action: &Action) -> Result<(), Veto> {
     veto(node.instance_uuid.is_some(), Veto::OtherInstance)?;
     veto(
-        case.sent(ActionKind::Provide) >= case.limits.reclean,
+        case.spent(ActionKind::Provide, node) >= case.limits.reclean,
         Veto::NoCure,
     )?;
     let fits = match action {

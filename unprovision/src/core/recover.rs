@@ -7,7 +7,7 @@ use super::{Action, ActionKind, Case, Outcome, Stage, WaitFor};
 
 /// `error` after a tear-down that we sent. Ironic has taken the instance from the node all the same.
 pub(super) fn tear_down_failed(case: &Case, node: &Node) -> (Stage, OnHeld) {
-    let again = case.sent(ActionKind::Unprovision) <= case.limits.retry_error;
+    let again = case.spent(ActionKind::Unprovision, node) <= case.limits.retry_error;
     if again {
         return (
             Stage::InUse,
@@ -27,7 +27,7 @@ pub(super) fn cleaning_failed(case: &Case, node: &Node) -> OnHeld {
         );
         return failed("cleaning failed", node, &cure);
     }
-    if case.sent(ActionKind::Provide) < case.limits.reclean {
+    if case.spent(ActionKind::Provide, node) < case.limits.reclean {
         return OnHeld::Act(Action::Manage {
             since: node.provision_updated_at,
         });
@@ -38,7 +38,7 @@ pub(super) fn cleaning_failed(case: &Case, node: &Node) -> OnHeld {
 
 /// `manageable` is never free. It is on our way only while we cure a failed cleaning.
 pub(super) fn manageable(case: &Case, node: &Node) -> OnHeld {
-    let curing = case.sent(ActionKind::Manage) > case.sent(ActionKind::Provide);
+    let curing = case.spent(ActionKind::Manage, node) > case.spent(ActionKind::Provide, node);
     if !curing {
         let words = "the node is `manageable`: somebody works on it; `openstack baremetal node provide` lets it go on";
         return OnHeld::Wait(WaitFor::Other(words.to_owned()));

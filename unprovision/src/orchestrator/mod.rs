@@ -83,6 +83,52 @@ pub enum RunError {
 }
 
 /// Takes nodes back to `available`. Cheap to clone.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+///
+/// use tokio_util::sync::CancellationToken;
+/// use unprovision::NodeUuid;
+/// use unprovision::cloud::OpenStack;
+/// use unprovision::core::{Limits, Outcome, TearDownRequest};
+/// use unprovision::journal::MemoryJournal;
+/// use unprovision::orchestrator::{Orchestrator, Progress, Until};
+/// # use ironic_client::IronicClient;
+/// # use placement_client::PlacementClient;
+/// # use unprovision_testkit::{rig::SandboxClock, sandbox::Sandbox};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let sandbox = Sandbox::builder().nodes(1).deployed(1).cleaning(Duration::from_secs(600)).build();
+/// # let (node, instance) = sandbox.deployed().remove(0);
+/// # let (to_ironic, to_placement) = (sandbox.ironic(), sandbox.placement());
+/// # let clock = Arc::new(SandboxClock(sandbox.clone()));
+/// // `to_ironic` and `to_placement` are transports: HTTP with a Keystone token, or a sandbox in the same process.
+/// let ironic = Arc::new(IronicClient::new(to_ironic));
+/// let placement = Arc::new(PlacementClient::new(to_placement));
+/// let cloud = Arc::new(OpenStack::new(ironic, placement, clock.clone()));
+/// let orchestrator = Orchestrator::builder(cloud, Arc::new(MemoryJournal::new()), clock).build();
+///
+/// let request = TearDownRequest {
+///     node: NodeUuid(node),
+///     instance,
+///     strategy: "hand-over".to_owned(),
+///     limits: Limits {
+///         deadline: "2026-01-04T00:00:00Z".parse()?,
+///         retry_error: 0,
+///         reclean: 1,
+///         release_nova_reservations: true,
+///     },
+///     nova_record_remains: true,
+/// };
+/// let first = orchestrator.check(&request).await?; // touches nothing
+/// let case = orchestrator.open(&request, first).await?;
+/// let report = orchestrator.run(&[case], Until::Ended, &CancellationToken::new()).await.remove(0)?;
+/// assert_eq!(report.outcome, Progress::Ended(Outcome::Returned));
+/// # assert!(unprovision_testkit::sandbox::judge::exposure(&sandbox.log(), node).is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Orchestrator {
     parts: Arc<Parts>,

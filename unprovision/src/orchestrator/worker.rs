@@ -149,7 +149,8 @@ impl<'a> Worker<'a> {
                     if let Some(ending) = self.gives_up(&error, failed) {
                         return Look::GaveUp(ending);
                     }
-                    Duration::from_secs(1 << failed.min(5)).max(error.retry_after.unwrap_or_default())
+                    self.spread(Duration::from_secs(1 << failed.min(5)))
+                        .max(error.retry_after.unwrap_or_default())
                 }
             };
             tokio::select! {
@@ -157,6 +158,12 @@ impl<'a> Worker<'a> {
                 () = self.parts.clock.sleep(pause) => {}
             }
         }
+    }
+
+    /// 0.5 to 1.5 times as long, by the case, so that many do not come back in step.
+    fn spread(&self, pause: Duration) -> Duration {
+        let share = f64::from((self.case.id.0.as_u64_pair().1 & 0xff) as u8) / 255.0;
+        pause.mul_f64(0.5 + share)
     }
 
     fn gives_up(&self, error: &CloudError, failed: u32) -> Option<Ending> {

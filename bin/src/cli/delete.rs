@@ -1,0 +1,266 @@
+//! `unprovision delete`: tears instances down, and takes their nodes back to `available`.
+
+use std::io::{self, BufRead, IsTerminal};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use futures::stream::{self, StreamExt};
+use unprovision::Node;
+use unprovision::core::{CaseId, Entry, TearDownRequest};
+use unprovision::orchestrator::{Orchestrator, RunError};
+use uuid::Uuid;
+
+use super::Global;
+use super::follow::{self, Follow};
+use crate::config::{Config, Flag, Loaded};
+use crate::failure::{Problems, Usage};
+use crate::output::{self, Subject};
+use crate::stop;
+use crate::wire::Wired;
+
+/// Options of `delete`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct Args {
+    /// Nodes, by name or UUID
+    #[arg(required = true, value_name = "NODE", value_parser = follow::node)]
+    nodes: Vec<String>,
+    /// The instance that the node must carry; once per node, in their order. Left out, it is the one that the node
+    /// carries, and shown
+    #[arg(long = "instance", value_name = "UUID")]
+    instances: Vec<Uuid>,
+    /// How a node is kept from being offered: hand-over, reserve-on-delete [default: the setting `strategy`, hand-over]
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Go on with a node that Nova manages: its record of the server remains, and is yours to delete
+    #[arg(long)]
+    nova_record_remains: bool,
+    #[command(flatten)]
+    follow: Follow,
+}
+
+const EXAMPLE: &str = "\
+Examples:
+  unprovision delete node-0001 --instance 6b1f3c1e-3a52-4a6e-9d1f-0f5a6c6f2b11
+  unprovision delete node-0001 node-0002 --yes --no-wait -o json
+
+Nothing is touched unless all nodes can be torn down. Everything on their disks is erased.";
+
+/// A tear-down that was asked for, and what it is shown as.
+#[derive(Debug)]
+struct Target {
+    node: Node,
+    request: TearDownRequest,
+}
+
+pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
+    let strategy = args.strategy.clone().map(|value| Flag {
+        flag: "--strategy",
+        key: "strategy",
+        value,
+    });
+    let loaded = global.load(strategy)?;
+    args.check(&loaded.config)?;
+    let wired = global.connect(&loaded).await?;
+    let mut targets = args.targets(&wired, &loaded).await?;
+    let mut first = check(&wired.orchestrator, &loaded.config, &targets).await?;
+    if !args.yes {
+        confirm(&targets).await?;
+        // While somebody reads and thinks, the world goes on, and so does the clock.
+        for target in &mut targets {
+            target.request.limits = args.limits(&wired, &loaded.config)?;
+        }
+        first = check(&wired.orchestrator, &loaded.config, &targets).await?;
+    }
+    let stop = stop::on_signals()?;
+    let cases = open(&wired.orchestrator, &targets, first).await?;
+    let subjects = targets.into_iter().map(Target::subject).collect::<Vec<_>>();
+    wired.begins(&subjects);
+    let results = wired.orchestrator.run(&cases, args.follow.until(), &stop).await;
+    args.follow.report(subjects, results)
+}
+
+impl Args {
+    fn check(&self, config: &Config) -> Result<(), Usage> {
+        self.follow.check(config)?;
+        if let Some(node) = follow::twice(&self.nodes) {
+            return Err(Usage(format!("node {node} is named twice")));
+        }
+        if let Some(instance) = follow::twice(&self.instances) {
+            return Err(Usage(format!("instance {instance} is named twice")));
+        }
+        let (nodes, instances) = (self.nodes.len(), self.instances.len());
+        if instances != 0 && instances != nodes {
+            return Err(Usage(format!(
+                "--instance is given once per node, in their order, or not at all: there are {nodes} nodes and {instances} instances"
+            )));
+        }
+        if !self.yes && !io::stdin().is_terminal() {
+            return Err(Usage(
+                "this erases the nodes' disks, and there is no terminal to ask on; say --yes to go on"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn limits(&self, wired: &Wired, config: &Config) -> Result<unprovision::core::Limits, Usage> {
+        let (retry_error, reclean) = (
+            self.follow.retry_error.unwrap_or(0),
+            self.follow.reclean.unwrap_or(0),
+        );
+        self.follow
+            .limits(config, wired.clock.now(), retry_error, reclean)
+    }
+
+    /// Looks all nodes up.
+    async fn targets(&self, wired: &Wired, loaded: &Loaded) -> anyhow::Result<Vec<Target>> {
+        let config = &loaded.config;
+        let limits = self.limits(wired, config)?;
+        let looked = self.nodes.iter().enumerate().map(|(index, name)| async move {
+            let node = wired
+                .cloud
+                .find(name)
+                .await
+                .with_context(|| format!("node {name} could not be looked up"))?;
+            let unknown = || {
+                Usage(format!(
+                    "Ironic does not know node {name}, or does not show it to these credentials"
+                ))
+            };
+            let node = node.ok_or_else(unknown)?;
+            let without = || {
+                Usage(format!(
+                    "node {name} is `{}` and carries no instance; name the one that left it with --instance",
+                    node.provision_state
+                ))
+            };
+            let instance = self
+                .instances
+                .get(index)
+                .copied()
+                .or(node.instance_uuid)
+                .ok_or_else(without)?;
+            let request = TearDownRequest {
+                node: node.uuid,
+                instance,
+                strategy: config.strategy.clone(),
+                limits,
+                nova_record_remains: self.nova_record_remains,
+            };
+            anyhow::Ok(Target { node, request })
+        });
+        let found = stream::iter(looked)
+            .buffered(config.concurrency.get())
+            .collect::<Vec<_>>()
+            .await;
+        let targets = Problems::sort(found)?;
+        let uuids = targets.iter().map(|target| target.node.uuid).collect::<Vec<_>>();
+        match follow::twice(&uuids) {
+            Some(uuid) => {
+                Err(Usage(format!("node {uuid} is named twice, by its name and by its UUID")).into())
+            }
+            None => Ok(targets),
+        }
+    }
+}
+
+impl Target {
+    fn shown(&self) -> String {
+        self.node
+            .name
+            .clone()
+            .unwrap_or_else(|| self.node.uuid.to_string())
+    }
+
+    fn subject(self) -> Subject {
+        let TearDownRequest {
+            node,
+            instance,
+            strategy,
+            ..
+        } = self.request;
+        Subject {
+            node,
+            name: self.node.name,
+            instance,
+            strategy,
+        }
+    }
+}
+
+/// Looks whether all tear-downs may begin, and tells everything that is wrong.
+async fn check(
+    orchestrator: &Orchestrator,
+    config: &Config,
+    targets: &[Target],
+) -> anyhow::Result<Vec<Entry>> {
+    let checks = targets.iter().map(|target| async move {
+        match orchestrator.check(&target.request).await {
+            // It names the node itself.
+            Err(error @ RunError::CannotOpen(_)) => Err(error.into()),
+            checked => checked.with_context(|| format!("node {} could not be looked at", target.shown())),
+        }
+    });
+    Problems::sort(
+        stream::iter(checks)
+            .buffered(config.concurrency.get())
+            .collect::<Vec<_>>()
+            .await,
+    )
+}
+
+/// Shows what would be erased, and asks.
+async fn confirm(targets: &[Target]) -> anyhow::Result<()> {
+    let mut table = output::new_table(&["name", "uuid", "instance", "state", "strategy"]);
+    for Target { node, request } in targets {
+        table.add_row([
+            node.name.clone().unwrap_or_default(),
+            node.uuid.to_string(),
+            request.instance.to_string(),
+            node.provision_state.to_string(),
+            request.strategy.clone(),
+        ]);
+    }
+    output::say(&format!(
+        "{table}\nEverything on the disks of these nodes will be erased. Tear them down? [y/N]"
+    ));
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line).map(|_| line)
+    });
+    match answer.await??.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Usage("not confirmed; nothing was touched".to_owned()).into()),
+    }
+}
+
+/// Records all tear-downs. Nothing was sent yet if that fails.
+async fn open(
+    orchestrator: &Orchestrator,
+    targets: &[Target],
+    first: Vec<Entry>,
+) -> anyhow::Result<Vec<CaseId>> {
+    let mut cases = Vec::with_capacity(targets.len());
+    for (target, entry) in targets.iter().zip(first) {
+        let opened = orchestrator.open(&target.request, entry).await.with_context(|| {
+            let recorded = targets[..cases.len()]
+                .iter()
+                .map(Target::shown)
+                .collect::<Vec<_>>()
+                .join(", ");
+            match recorded.as_str() {
+                "" => format!("node {}: nothing was sent", target.shown()),
+                _ => format!(
+                    "node {}: nothing was sent, but `unprovision resume` would go on with {recorded}",
+                    target.shown()
+                ),
+            }
+        });
+        cases.push(opened?);
+    }
+    Ok(cases)
+}

@@ -1,0 +1,141 @@
+//! The subcommands, one file each.
+
+mod config;
+mod delete;
+#[cfg(feature = "sandbox")]
+mod demo;
+mod follow;
+mod resume;
+#[cfg(feature = "sandbox")]
+mod sandbox;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::config::{ConfigError, Environment, Flag, Loaded, LogFormat};
+use crate::logging;
+use crate::wire::{self, Tls, Wired};
+
+/// Takes OpenStack bare-metal nodes back to `available`, and keeps Placement from offering them before
+#[derive(Debug, clap::Parser)]
+#[command(name = "unprovision", version, arg_required_else_help = true, after_help = EXAMPLE)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLE: &str = "\
+Example:
+  unprovision --os-cloud prod delete node-0001 --instance 6b1f3c1e-3a52-4a6e-9d1f-0f5a6c6f2b11
+
+Exit status:
+  0  all returned (or accepted, with --no-wait)
+  1  anything else, also stopped by Ctrl-C
+  2  bad usage or configuration
+  3  a node is blocked, failed or gone
+  4  the time was up";
+
+/// What holds for all subcommands.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+struct Global {
+    /// Read this file [default: $UNPROVISION_CONFIG, or the first there is of ./unprovision.toml,
+    /// ~/.config/unprovision/config.toml, /etc/unprovision/config.toml]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The cloud in clouds.yaml
+    #[arg(long, global = true, value_name = "NAME")]
+    os_cloud: Option<String>,
+    #[command(flatten)]
+    tls: Tls,
+    /// Log more; twice: still more. RUST_LOG wins
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Say nothing on the way, only errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// How the lines on standard error look
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Tear instances down, and take their nodes back to `available`
+    Delete(delete::Args),
+    /// Carry on what a crash, Ctrl-C, a time-out or --no-wait has left
+    Resume(resume::Args),
+    /// Show the effective configuration, and where each value comes from
+    Config(config::Args),
+    /// Show the whole story on an embedded cloud, in under half a minute
+    #[cfg(feature = "sandbox")]
+    Demo(demo::Args),
+    /// Serve an embedded cloud (Keystone, Ironic, Placement) until SIGTERM
+    #[cfg(feature = "sandbox")]
+    Sandbox(sandbox::Args),
+}
+
+impl Cli {
+    /// Does what was asked for, and says how the process ends.
+    pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
+        let global = self.global;
+        match self.command {
+            Command::Delete(args) => delete::run(args, global).await,
+            Command::Resume(args) => resume::run(args, global).await,
+            Command::Config(args) => config::run(&args, &global),
+            #[cfg(feature = "sandbox")]
+            Command::Demo(args) => {
+                global.log_only()?;
+                demo::run(args).await
+            }
+            #[cfg(feature = "sandbox")]
+            Command::Sandbox(args) => {
+                global.log_only()?;
+                sandbox::run(args).await
+            }
+        }
+    }
+}
+
+impl Global {
+    /// The effective configuration, with the flags of a subcommand; logging begins.
+    fn load(&self, own: impl IntoIterator<Item = Flag>) -> Result<Loaded, ConfigError> {
+        let flags = self.flags().into_iter().chain(own).collect::<Vec<_>>();
+        let loaded = crate::config::load(self.config.as_deref(), &Environment::of_process(), &flags)?;
+        logging::init(&loaded.config.log)?;
+        Ok(loaded)
+    }
+
+    /// Logging for what needs no configuration: a broken file does not keep it from working.
+    #[cfg(feature = "sandbox")]
+    fn log_only(&self) -> Result<(), ConfigError> {
+        let loaded = crate::config::load_flags(&self.flags())?;
+        logging::init(&loaded.config.log)
+    }
+
+    async fn connect(&self, loaded: &Loaded) -> anyhow::Result<Wired> {
+        wire::connect(&loaded.config, &self.tls, self.quiet).await
+    }
+
+    fn flags(&self) -> Vec<Flag> {
+        let level = match (self.quiet, self.verbose) {
+            (true, _) => Some(("--quiet", "error")),
+            (false, 0) => None,
+            (false, 1) => Some(("--verbose", "info")),
+            (false, 2) => Some(("--verbose", "debug")),
+            (false, _) => Some(("--verbose", "trace")),
+        };
+        let format = self
+            .log_format
+            .map(|format| ("--log-format", "log.format", format.name().to_owned()));
+        let cloud = self.os_cloud.clone().map(|name| ("--os-cloud", "os_cloud", name));
+        let level = level.map(|(flag, level)| (flag, "log.level", level.to_owned()));
+        [format, cloud, level]
+            .into_iter()
+            .flatten()
+            .map(|(flag, key, value)| Flag { flag, key, value })
+            .collect()
+    }
+}

@@ -1,0 +1,226 @@
+//! All settings: one structure, filled from defaults, one file, the environment and flags, in this order.
+
+mod duration;
+mod layers;
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+use unprovision::core::{GUARD_PROJECT, GUARD_USER};
+use unprovision::strategy;
+
+pub(crate) use duration::HumanDuration;
+#[cfg(feature = "sandbox")]
+pub(crate) use layers::load_flags;
+pub(crate) use layers::{Environment, Flag, Loaded, Setting, load};
+
+/// All settings. Text that is empty counts as not set, so that every key can be written down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// The cloud in `clouds.yaml`.
+    pub(crate) os_cloud: String,
+    /// The name of the strategy.
+    pub(crate) strategy: String,
+    /// The journal's file, or `memory:`.
+    pub(crate) journal: String,
+    /// How long a node is waited for.
+    pub(crate) deadline: HumanDuration,
+    /// How often nodes that are waited for are looked at.
+    pub(crate) poll: HumanDuration,
+    /// How many nodes are looked at or written to at the same time.
+    pub(crate) concurrency: NonZeroUsize,
+    /// How many nodes may be deleting or cleaning at the same time; 0: as many as Ironic takes.
+    pub(crate) max_tear_downs: usize,
+    /// Whether the reservation is lifted that Nova leaves on a free node until its next pass.
+    pub(crate) release_nova_reservations: bool,
+    /// The bare metal service.
+    pub(crate) ironic: Service,
+    /// The service of inventories and allocations.
+    pub(crate) placement: Service,
+    /// Whom our consumers in Placement belong to.
+    pub(crate) guard: Guard,
+    /// What is logged, and how.
+    pub(crate) log: Log,
+}
+
+/// How to reach one service, where `clouds.yaml` and the catalog do not say it right.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Service {
+    /// Another cloud in `clouds.yaml` for this service.
+    pub(crate) cloud: String,
+    /// Where it is.
+    pub(crate) endpoint: String,
+    /// Its region in the catalog.
+    pub(crate) region: String,
+    /// `public`, `internal` or `admin`.
+    pub(crate) interface: String,
+    /// How long one attempt of one request may take.
+    pub(crate) timeout: HumanDuration,
+}
+
+/// Whom our consumers in Placement belong to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Guard {
+    /// Their project.
+    pub(crate) project_id: String,
+    /// Their user.
+    pub(crate) user_id: String,
+}
+
+/// What is logged, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Log {
+    /// `text` or `json`.
+    pub(crate) format: LogFormat,
+    /// A level, or directives like those of `RUST_LOG`.
+    pub(crate) level: String,
+}
+
+/// How lines on standard error look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+impl LogFormat {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let default_strategy = strategy::ALL.first().map_or("", |strategy| strategy.name());
+        Self {
+            os_cloud: String::new(),
+            strategy: default_strategy.to_owned(),
+            journal: String::new(),
+            deadline: HumanDuration::from_secs(72 * 3600),
+            poll: HumanDuration::from_secs(1),
+            concurrency: NonZeroUsize::MIN.saturating_add(15),
+            max_tear_downs: 0,
+            release_nova_reservations: true,
+            ironic: Service::default(),
+            placement: Service::default(),
+            guard: Guard {
+                project_id: GUARD_PROJECT.to_owned(),
+                user_id: GUARD_USER.to_owned(),
+            },
+            log: Log {
+                format: LogFormat::Text,
+                level: "warn".to_owned(),
+            },
+        }
+    }
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Self {
+            cloud: String::new(),
+            endpoint: String::new(),
+            region: String::new(),
+            interface: String::new(),
+            timeout: HumanDuration::from_secs(60),
+        }
+    }
+}
+
+impl Config {
+    /// What the types alone do not tell: the key, and what is wrong with it.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        if strategy::by_name(&self.strategy).is_none() {
+            let names = strategy::ALL
+                .iter()
+                .map(|strategy| strategy.name())
+                .collect::<Vec<_>>();
+            let guess = did_you_mean(nearest(&self.strategy, names.iter().copied()));
+            let problem = format!(
+                "there is no strategy `{}`{guess}; there are: {}",
+                self.strategy,
+                names.join(", ")
+            );
+            return Err(("strategy", problem));
+        }
+        for (key, text) in [
+            ("guard.project_id", &self.guard.project_id),
+            ("guard.user_id", &self.guard.user_id),
+        ] {
+            if !(1..=255).contains(&text.len()) {
+                return Err((key, "Placement wants 1 to 255 characters".to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// The file that was asked for cannot be read.
+    #[error("the configuration file {file} cannot be read: {problem}")]
+    File {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A key that does not exist.
+    #[error("unknown key `{key}` in {from}{}; the keys are: {known}", did_you_mean(nearest.as_deref()))]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The file, variable or flag.
+        from: String,
+        /// The nearest one that exists.
+        nearest: Option<String>,
+        /// All that exist.
+        known: String,
+    },
+    /// A value that cannot be used.
+    #[error("`{key}` in {from}: {problem}")]
+    Invalid {
+        /// The key.
+        key: String,
+        /// The file, variable or flag.
+        from: String,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+}
+
+/// The candidate that looks most like a name, if any comes near.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Below this two names only share a few letters.
+    const ALIKE: f64 = 0.75;
+    candidates
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .filter(|(score, _)| *score >= ALIKE)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, candidate)| candidate)
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest
+        .map(|name| format!(", did you mean `{name}`?"))
+        .unwrap_or_default()
+}
+
+/// A text that is set.
+pub(crate) fn set(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! One line on standard error for each thing that happens to a node.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::json;
+use unprovision::ProvisionState;
+use unprovision::cloud::{Clock, CloudError};
+use unprovision::core::{Case, CaseId, Entry, Event, WaitFor};
+use unprovision::orchestrator::Observer;
+
+use crate::config::LogFormat;
+use crate::output::{self, Subject};
+
+/// Says on standard error what happens to each node.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    format: LogFormat,
+    clock: Arc<dyn Clock>,
+    states: Mutex<BTreeMap<CaseId, ProvisionState>>,
+}
+
+impl Lines {
+    /// Lines in this format.
+    pub(crate) fn new(format: LogFormat, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            format,
+            clock,
+            states: Mutex::default(),
+        }
+    }
+
+    /// The work on a node begins.
+    pub(crate) fn begins(&self, subject: &Subject) {
+        let Subject {
+            instance, strategy, ..
+        } = subject;
+        self.line(
+            subject,
+            self.clock.now(),
+            &format!("begins: instance {instance}, {strategy}"),
+        );
+    }
+
+    fn line(&self, subject: &Subject, at: Timestamp, what: &str) {
+        let Subject {
+            node, name, instance, ..
+        } = subject;
+        output::say(&match (self.format, name) {
+            (LogFormat::Text, Some(name)) => format!("{at:.3} {name} {what}"),
+            (LogFormat::Text, None) => format!("{at:.3} {node} {what}"),
+            (LogFormat::Json, _) => {
+                json!({"timestamp": at, "node": node, "name": name, "instance": instance, "message": what})
+                    .to_string()
+            }
+        });
+    }
+
+    /// The change in words; the state before is known only from the second look on.
+    fn change(&self, case: &Case, to: &ProvisionState, maintenance: bool) -> String {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = states.insert(case.id, to.clone());
+        let suffix = if maintenance { ", in maintenance" } else { "" };
+        match from {
+            Some(from) => format!("{from} -> {to}{suffix}"),
+            None => format!("is {to}{suffix}"),
+        }
+    }
+}
+
+impl Observer for Lines {
+    fn entry(&self, case: &Case, entry: &Entry) {
+        let what = match &entry.event {
+            Event::Opened { strategy, .. } => format!("begins with {strategy}"),
+            Event::Saw {
+                provision_state,
+                maintenance,
+            } => self.change(case, provision_state, *maintenance),
+            Event::Freed => "the instance's allocation is released".to_owned(),
+            Event::Intended { write } => write.to_string(),
+            Event::Applied => return,
+            Event::Refused { refusal } => format!("refused: {refusal}"),
+            Event::Unknown { message } => {
+                format!("nobody knows whether that was applied, looking: {message}")
+            }
+            Event::Suspended { ending } => {
+                format!("stops, still held, {}: {}", ending.outcome, ending.reason)
+            }
+            Event::Resumed { .. } => "is taken up again".to_owned(),
+            Event::Closed { ending } => format!("{}: {}", ending.outcome, ending.reason),
+        };
+        self.line(&case.into(), entry.at, &what);
+    }
+
+    fn waiting(&self, case: &Case, for_what: &WaitFor) {
+        // That a node is on its way was said when it was seen.
+        if !matches!(for_what, WaitFor::Node(_)) {
+            self.line(&case.into(), self.clock.now(), &format!("waits: {for_what}"));
+        }
+    }
+
+    fn trouble(&self, case: &Case, error: &CloudError) {
+        // What a write met is said when it is recorded.
+        if case.pending.is_none() {
+            self.line(
+                &case.into(),
+                self.clock.now(),
+                &format!("could not be looked at, tried again: {error}"),
+            );
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What goes to standard output, and single lines to standard error.
+
+use std::io::{self, Write};
+
+use comfy_table::Table;
+use comfy_table::presets::ASCII_FULL_CONDENSED;
+use ironic_client::ProvisionState;
+use serde::Serialize;
+use unprovision::NodeUuid;
+use unprovision::core::Case;
+use unprovision::orchestrator::{CaseReport, RunError};
+use uuid::Uuid;
+
+/// How the result is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// A list of objects.
+    Json,
+}
+
+/// What became of one node.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Row {
+    /// Its case was worked on.
+    Report(CaseReport),
+    /// Its case could not be carried on; nobody knows how far it is.
+    Lost {
+        /// The node.
+        node: NodeUuid,
+        /// Its name.
+        name: Option<String>,
+        /// The instance.
+        instance: Uuid,
+        /// The strategy's name.
+        strategy: String,
+        /// Always `error`.
+        outcome: &'static str,
+        /// Unknown.
+        provision_state: Option<ProvisionState>,
+        /// Why.
+        reason: String,
+        /// Unknown.
+        held: Option<bool>,
+        /// Unknown.
+        freed_after_s: Option<f64>,
+        /// Unknown.
+        returned_after_s: Option<f64>,
+    },
+}
+
+/// A node on its way, as a row names it.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    /// The node.
+    pub(crate) node: NodeUuid,
+    /// Its name.
+    pub(crate) name: Option<String>,
+    /// The instance.
+    pub(crate) instance: Uuid,
+    /// The strategy's name.
+    pub(crate) strategy: String,
+}
+
+impl From<&Case> for Subject {
+    fn from(case: &Case) -> Self {
+        Self {
+            node: case.node,
+            name: case.found.name.clone(),
+            instance: case.instance(),
+            strategy: case.strategy.clone(),
+        }
+    }
+}
+
+impl Row {
+    /// The row of a case.
+    pub(crate) fn new(subject: Subject, result: Result<CaseReport, RunError>) -> Self {
+        let Subject {
+            node,
+            name,
+            instance,
+            strategy,
+        } = subject;
+        match result {
+            Ok(report) => Self::Report(report),
+            Err(error) => Self::Lost {
+                node,
+                name,
+                instance,
+                strategy,
+                outcome: "error",
+                provision_state: None,
+                reason: crate::failure::chain(&error.into(), ": "),
+                held: None,
+                freed_after_s: None,
+                returned_after_s: None,
+            },
+        }
+    }
+}
+
+/// Prints the result.
+pub(crate) fn print_rows(rows: &[Row], format: Format) -> anyhow::Result<()> {
+    match format {
+        Format::Json => print(&serde_json::to_string_pretty(rows)?),
+        Format::Table if rows.is_empty() => Ok(()),
+        Format::Table => print(&table(rows)?),
+    }
+}
+
+/// A line per node, and below them the reasons, which are too long for a column.
+fn table(rows: &[Row]) -> anyhow::Result<String> {
+    const COLUMNS: [&str; 8] = [
+        "node",
+        "instance",
+        "strategy",
+        "outcome",
+        "provision_state",
+        "held",
+        "freed_after_s",
+        "returned_after_s",
+    ];
+    let mut table = new_table(&COLUMNS);
+    let mut reasons = String::new();
+    for row in rows {
+        let mut row = serde_json::to_value(row)?;
+        if row["name"].is_string() {
+            row["node"] = row["name"].take();
+        }
+        reasons.push_str(&format!("\n{}: {}", shown(&row["node"]), shown(&row["reason"])));
+        table.add_row(COLUMNS.map(|column| shown(&row[column])));
+    }
+    Ok(format!("{table}{reasons}"))
+}
+
+fn shown(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Null => "-".to_owned(),
+        serde_json::Value::Bool(true) => "yes".to_owned(),
+        serde_json::Value::Bool(false) => "no".to_owned(),
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Number(number) => number
+            .as_f64()
+            .map_or_else(|| number.to_string(), |secs| format!("{secs:.1}")),
+        other => other.to_string(),
+    }
+}
+
+/// An empty table with these columns.
+pub(crate) fn new_table(columns: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(ASCII_FULL_CONDENSED)
+        .set_header(columns.iter().copied());
+    table
+}
+
+/// Prints to standard output.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(io::stdout().lock(), "{text}")?)
+}
+
+/// Prints a line to standard error. Where nobody reads it, the work goes on all the same.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

@@ -1,0 +1,157 @@
+//! The one place where the adapters meet: configuration, clouds, clients, journal, orchestrator.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use ironic_client::IronicClient;
+use placement_client::{Consumer, PlacementClient};
+use unprovision::cloud::{Clock, Cloud, OpenStack, SystemClock};
+use unprovision::core::guard_owner;
+use unprovision::journal::{Journal, MemoryJournal, SqliteJournal};
+use unprovision::orchestrator::Orchestrator;
+use unprovision_session::{Auth, Clouds, ConfigError, HttpTransport, Service, Transport};
+
+use crate::config::{Config, set};
+use crate::failure::Usage;
+use crate::observer::Lines;
+use crate::output::Subject;
+
+/// The journal that is gone with the process.
+pub(crate) const IN_MEMORY: &str = "memory:";
+
+/// Whom to trust, from the command line; the rest is in `clouds.yaml`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Tls {
+    /// Trust these authorities (PEM) instead of the system's
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    os_cacert: Option<PathBuf>,
+    /// Do not verify certificates: anybody on the way can read the token
+    #[arg(long, global = true, help_heading = "Global options")]
+    insecure: bool,
+}
+
+/// Everything that acts.
+#[derive(Debug)]
+pub(crate) struct Wired {
+    /// The cloud.
+    pub(crate) cloud: Arc<dyn Cloud>,
+    /// The orchestrator of this cloud.
+    pub(crate) orchestrator: Orchestrator,
+    /// The clock of both.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Says what happens; `None` where nobody wants to know.
+    lines: Option<Arc<Lines>>,
+}
+
+impl Wired {
+    /// Says that the work on these nodes begins.
+    pub(crate) fn begins<'a>(&self, subjects: impl IntoIterator<Item = &'a Subject>) {
+        if let Some(lines) = &self.lines {
+            subjects.into_iter().for_each(|subject| lines.begins(subject));
+        }
+    }
+}
+
+/// Connects everything; nothing is sent to the cloud yet.
+pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool) -> anyhow::Result<Wired> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let (ironic, placement) = transports(config, tls).await?;
+    let owner = Consumer {
+        project_id: config.guard.project_id.clone(),
+        user_id: config.guard.user_id.clone(),
+        ..guard_owner()
+    };
+    let openstack = OpenStack::new(
+        Arc::new(IronicClient::new(ironic)),
+        Arc::new(PlacementClient::new(placement)),
+        Arc::clone(&clock),
+    );
+    let cloud: Arc<dyn Cloud> = Arc::new(openstack.with_owner(owner));
+    let journal = journal(&config.journal).await?;
+    let mut builder = Orchestrator::builder(Arc::clone(&cloud), journal, Arc::clone(&clock))
+        .poll(config.poll.get())
+        .concurrency(config.concurrency);
+    if let Some(at_most) = NonZeroUsize::new(config.max_tear_downs) {
+        builder = builder.max_tear_downs(at_most);
+    }
+    let lines = (!quiet).then(|| Arc::new(Lines::new(config.log.format, Arc::clone(&clock))));
+    if let Some(lines) = &lines {
+        builder = builder.observer(Arc::<Lines>::clone(lines));
+    }
+    Ok(Wired {
+        cloud,
+        orchestrator: builder.build(),
+        clock,
+        lines,
+    })
+}
+
+/// The ways to both services; with one login where both are in the same cloud.
+async fn transports(config: &Config, tls: &Tls) -> anyhow::Result<(Arc<dyn Transport>, Arc<dyn Transport>)> {
+    let [ironic, placement] =
+        [&config.ironic, &config.placement].map(|service| set(&service.cloud).or(set(&config.os_cloud)));
+    let auth = login(config, tls, ironic)?;
+    let other = if ironic == placement {
+        auth.clone()
+    } else {
+        login(config, tls, placement)?
+    };
+    Ok((
+        transport(config, Service::Ironic, auth).await?,
+        transport(config, Service::Placement, other).await?,
+    ))
+}
+
+fn login(config: &Config, tls: &Tls, cloud: Option<&str>) -> Result<Auth, ConfigError> {
+    let mut clouds = Clouds::from_process_env();
+    if let Some(name) = cloud {
+        clouds = clouds.cloud(name);
+    }
+    for (prefix, service) in [("baremetal", &config.ironic), ("placement", &config.placement)] {
+        for (key, value) in [
+            ("region_name", &service.region),
+            ("interface", &service.interface),
+        ] {
+            if let Some(value) = set(value) {
+                clouds = clouds.set(format!("{prefix}_{key}"), value);
+            }
+        }
+    }
+    if tls.insecure {
+        clouds = clouds.set("insecure", "true");
+    }
+    if let Some(path) = &tls.os_cacert {
+        clouds = clouds.set("cacert", path.to_string_lossy());
+    }
+    Auth::new(clouds.load()?)
+}
+
+async fn transport(config: &Config, service: Service, auth: Auth) -> Result<Arc<dyn Transport>, ConfigError> {
+    let own = match service {
+        Service::Ironic => &config.ironic,
+        Service::Placement => &config.placement,
+    };
+    let mut builder = HttpTransport::builder(service, auth).timeout(own.timeout.get());
+    if let Some(url) = set(&own.endpoint) {
+        builder = builder.endpoint(url);
+    }
+    Ok(Arc::new(builder.build().await?))
+}
+
+async fn journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
+    match place {
+        "" => Err(Usage(
+            "nobody says where the journal is: set `journal`, XDG_STATE_HOME or HOME".to_owned(),
+        )
+        .into()),
+        IN_MEMORY => Ok(Arc::new(MemoryJournal::new())),
+        path => {
+            let opened = SqliteJournal::open(Path::new(path)).await;
+            Ok(Arc::new(opened.context(
+                "without a journal nothing is done; set `journal` to a file that can be written",
+            )?))
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The configuration, seen from outside.
+
+use serde_json::Value;
+
+use crate::support::{Cloud, Ran, bare, finish, quick};
+
+/// Runs the command in this folder, with these variables and nothing else.
+async fn run(folder: &std::path::Path, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = bare(args);
+    command
+        .current_dir(folder)
+        .env("HOME", folder)
+        .envs(variables.iter().copied());
+    finish(command.spawn().unwrap()).await
+}
+
+#[tokio::test]
+async fn each_value_is_shown_with_where_it_came_from() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("unprovision.toml"),
+        "poll = '2s'\n[ironic]\nendpoint = 'http://u:s3cr3t@h'",
+    )
+    .unwrap();
+    let variables = [
+        ("UNPROVISION_DEADLINE", "2h"),
+        ("UNPROVISION_PLACEMENT__REGION", "north"),
+    ];
+    let ran = run(
+        folder.path(),
+        &["config", "--os-cloud", "prod", "-o", "json"],
+        &variables,
+    )
+    .await;
+    let shown: Value = serde_json::from_str(&ran.assert_code(0).stdout).unwrap();
+    for (key, value, from) in [
+        ("os_cloud", Value::from("prod"), "--os-cloud"),
+        ("poll", "2s".into(), "unprovision.toml"),
+        ("deadline", "2h".into(), "UNPROVISION_DEADLINE"),
+        (
+            "placement.region",
+            "north".into(),
+            "UNPROVISION_PLACEMENT__REGION",
+        ),
+        ("strategy", "hand-over".into(), "default"),
+        ("concurrency", 16.into(), "default"),
+        ("ironic.endpoint", "http://***@h".into(), "unprovision.toml"),
+    ] {
+        assert_eq!(shown[key]["value"], value, "{key}");
+        assert!(
+            shown[key]["from"].as_str().unwrap().ends_with(from),
+            "{key}: {}",
+            shown[key]
+        );
+    }
+    assert!(!ran.stdout.contains("s3cr3t"));
+}
+
+#[tokio::test]
+async fn what_is_shown_is_a_file_that_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = run(folder.path(), &["config"], &[("UNPROVISION_POLL", "5s")]).await;
+    assert!(
+        ran.assert_code(0)
+            .stdout
+            .contains("poll = \"5s\" # UNPROVISION_POLL\n"),
+        "{}",
+        ran.stdout
+    );
+    std::fs::write(folder.path().join("copy.toml"), &ran.stdout).unwrap();
+    let again = run(folder.path(), &["--config", "copy.toml", "config"], &[]).await;
+    let plain = |text: &str| {
+        text.lines()
+            .map(|line| line.split(" # ").next().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(plain(&again.assert_code(0).stdout), plain(&ran.stdout));
+}
+
+#[tokio::test]
+async fn an_unknown_key_is_refused_with_the_nearest() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bad.toml"), "[placement]\nendpont = 'x'").unwrap();
+    let named = [("UNPROVISION_CONFIG", "bad.toml")];
+    for (args, variables) in [
+        (vec!["--config", "bad.toml", "config"], [].as_slice()),
+        (vec!["delete", "n", "--yes"], &named),
+    ] {
+        let ran = run(folder.path(), &args, variables).await;
+        ran.assert_code(2).assert_says(&[
+            "`placement.endpont`",
+            "bad.toml",
+            "did you mean `placement.endpoint`?",
+        ]);
+    }
+    run(folder.path(), &["config"], &[("UNPROVISION_STRATEGI", "x")])
+        .await
+        .assert_code(2)
+        .assert_says(&["`strategy`?"]);
+    run(folder.path(), &["--config", "none.toml", "config"], &[])
+        .await
+        .assert_code(2)
+        .assert_says(&["none.toml cannot be read"]);
+    run(folder.path(), &["config"], &[("RUST_LOG", "a=b=c")])
+        .await
+        .assert_code(2)
+        .assert_says(&["RUST_LOG"]);
+}
+
+#[tokio::test]
+async fn the_strategy_of_a_flag_wins_over_the_environment_over_the_file() {
+    let cloud = Cloud::start(quick(3)).await;
+    std::fs::write(
+        cloud.home().join("unprovision.toml"),
+        "strategy = 'reserve-on-delete'",
+    )
+    .unwrap();
+    let strategy = async |args: &[&str], variable: Option<&str>| {
+        let mut command = cloud.command(&[args, &["--yes", "-o", "json"]].concat());
+        command.envs(variable.map(|value| ("UNPROVISION_STRATEGY", value)));
+        finish(command.spawn().unwrap()).await.assert_code(0).row()["strategy"].clone()
+    };
+    assert_eq!(
+        strategy(&["delete", "node-0001"], None).await,
+        "reserve-on-delete"
+    );
+    assert_eq!(
+        strategy(&["delete", "node-0002"], Some("hand-over")).await,
+        "hand-over"
+    );
+    let flag = ["delete", "node-0003", "--strategy", "reserve-on-delete"];
+    assert_eq!(strategy(&flag, Some("hand-over")).await, "reserve-on-delete");
+}

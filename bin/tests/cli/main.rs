@@ -1,0 +1,18 @@
+//! The built binary, end to end, against the sandbox behind real sockets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+mod asking;
+mod carry_on;
+mod config;
+mod delete;
+mod help;
+mod outcomes;
+mod refused;
+mod secrets;
+mod support;

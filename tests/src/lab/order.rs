@@ -1,0 +1,193 @@
+//! The first judge: whether what was said to the services was said in the right order.
+//!
+//! Nothing that makes the provider offered may leave before an answer of Ironic has said that the node is free, and
+//! no tear-down may leave before Placement has confirmed a hold.
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use serde_json::Value;
+use unprovision_session::Service;
+use uuid::Uuid;
+
+use super::is_free;
+use crate::proxy::{Answer, Exchange};
+
+/// What is known of a provider before the log begins.
+#[derive(Clone, Debug)]
+pub struct Before {
+    /// The node, and its provider.
+    pub node: Uuid,
+    /// Who holds it: the instance.
+    pub instance: Uuid,
+    /// The units that are reserved, of one.
+    pub reserved: u64,
+}
+
+/// What was wrong with the order as far as this node goes; empty where nothing was.
+pub fn faults(log: &[Exchange], before: &Before) -> Vec<String> {
+    let mut judge = Judge {
+        node: before.node,
+        instance: before.instance,
+        holders: BTreeSet::from([before.instance]),
+        reserved: before.reserved,
+        free: None,
+        faults: Vec::new(),
+    };
+    for (_, event) in in_order(log) {
+        match event {
+            Event::Sent(exchange) => judge.sent(exchange),
+            Event::Answered(exchange, answer) => judge.answered(exchange, answer),
+        }
+    }
+    judge.faults
+}
+
+/// Whether all these nodes were held before the first of them was torn down.
+pub fn all_held_first(log: &[Exchange], nodes: &[Before]) -> bool {
+    let of = |exchange: &&Exchange| nodes.iter().any(|before| exchange.asks(before.node, "deleted"));
+    let Some(first) = log.iter().filter(of).map(|exchange| exchange.sent).min() else {
+        return true;
+    };
+    let is_held = |before: &Before| {
+        log.iter().any(|exchange| {
+            let answered = exchange.answer.as_ref().is_some_and(|answer| answer.at < first);
+            answered && exchange.is_accepted() && holds(exchange, before.node, before.instance)
+        })
+    };
+    nodes.iter().all(is_held)
+}
+
+/// The accepted requests for this provision state of the node.
+pub fn accepted(log: &[Exchange], node: Uuid, target: &str) -> usize {
+    log.iter()
+        .filter(|exchange| exchange.asks(node, target) && exchange.is_accepted())
+        .count()
+}
+
+enum Event<'a> {
+    Sent(&'a Exchange),
+    Answered(&'a Exchange, &'a Answer),
+}
+
+fn in_order(log: &[Exchange]) -> Vec<(u64, Event<'_>)> {
+    let sent = log
+        .iter()
+        .map(|exchange| (exchange.sent.seq, Event::Sent(exchange)));
+    let answered = log.iter().filter_map(|exchange| {
+        let answer = exchange.answer.as_ref()?;
+        Some((answer.at.seq, Event::Answered(exchange, answer)))
+    });
+    let mut events = sent.chain(answered).collect::<Vec<_>>();
+    events.sort_by_key(|(seq, _)| *seq);
+    events
+}
+
+struct Judge {
+    node: Uuid,
+    instance: Uuid,
+    holders: BTreeSet<Uuid>,
+    reserved: u64,
+    /// What the newest look at the node said.
+    free: Option<bool>,
+    faults: Vec<String>,
+}
+
+impl Judge {
+    fn sent(&mut self, exchange: &Exchange) {
+        if exchange.asks(self.node, "deleted") {
+            let others = self.holders.iter().any(|holder| *holder != self.instance);
+            if !others && self.reserved == 0 {
+                self.faults
+                    .push(format!("{}: torn down without a hold", exchange.sent.seq));
+            }
+            // Whatever was seen before is no news any more.
+            self.free = None;
+        }
+        let (holders, reserved) = self.after(exchange);
+        let offers = holders.is_empty() && reserved == 0;
+        let offered = self.holders.is_empty() && self.reserved == 0;
+        if offers && !offered && self.free != Some(true) {
+            let what = format!("{} {}", exchange.call.method, exchange.call.path);
+            self.faults.push(format!(
+                "{}: {what} offers a node that was not seen free",
+                exchange.sent.seq
+            ));
+        }
+    }
+
+    fn answered(&mut self, exchange: &Exchange, answer: &Answer) {
+        if !answer.status.is_success() {
+            return;
+        }
+        (self.holders, self.reserved) = self.after(exchange);
+        let looks = exchange.call.service == Service::Ironic && exchange.call.method == Method::GET;
+        if let Some(node) = looks.then(|| shown(&answer.body, self.node)).flatten() {
+            self.free = Some(is_free(node));
+        }
+    }
+
+    /// Who would hold the provider, and how much of it would be reserved, once this is applied.
+    fn after(&self, exchange: &Exchange) -> (BTreeSet<Uuid>, u64) {
+        let (mut holders, mut reserved) = (self.holders.clone(), self.reserved);
+        if exchange.call.service == Service::Placement && exchange.is_write() {
+            for (consumer, holds) in consumers(exchange, self.node) {
+                if holds {
+                    holders.insert(consumer);
+                } else {
+                    holders.remove(&consumer);
+                }
+            }
+            reserved = reservation(exchange, self.node).unwrap_or(reserved);
+        }
+        (holders, reserved)
+    }
+}
+
+/// The node in an answer: the whole answer, or one of a list.
+fn shown(body: &Value, node: Uuid) -> Option<&Value> {
+    let is_it = |shown: &&Value| shown["uuid"] == node.to_string() && shown["provision_state"].is_string();
+    let listed = body["nodes"].as_array().into_iter().flatten();
+    std::iter::once(body).chain(listed).find(is_it)
+}
+
+/// The consumers that a request writes, and whether each holds the provider then.
+fn consumers(exchange: &Exchange, provider: Uuid) -> Vec<(Uuid, bool)> {
+    let holds = |body: &Value| !body["allocations"][provider.to_string()].is_null();
+    let (path, body) = (exchange.call.path.as_str(), &exchange.call.body);
+    if path == "/allocations" {
+        let all = body.as_object().into_iter().flatten();
+        return all
+            .filter_map(|(uuid, body)| Some((uuid.parse().ok()?, holds(body))))
+            .collect();
+    }
+    let one = path
+        .strip_prefix("/allocations/")
+        .and_then(|uuid| uuid.parse().ok());
+    one.map(|uuid| (uuid, holds(body))).into_iter().collect()
+}
+
+/// The reserved units that a request sets.
+fn reservation(exchange: &Exchange, provider: Uuid) -> Option<u64> {
+    if exchange.call.path != format!("/resource_providers/{provider}/inventories") {
+        return None;
+    }
+    let inventories = exchange.call.body["inventories"].as_object()?;
+    Some(
+        inventories
+            .values()
+            .filter_map(|inventory| inventory["reserved"].as_u64())
+            .max()
+            .unwrap_or(0),
+    )
+}
+
+/// Whether the request holds the provider otherwise than for the instance.
+fn holds(exchange: &Exchange, provider: Uuid, instance: Uuid) -> bool {
+    let consumers = consumers(exchange, provider);
+    let held = consumers
+        .into_iter()
+        .any(|(consumer, holds)| holds && consumer != instance);
+    exchange.call.method != Method::GET
+        && (held || reservation(exchange, provider).is_some_and(|units| units > 0))
+}

@@ -1,0 +1,12 @@
+//! A process may die at any point, and two may work at the same time: the end is the same, and nothing is done twice.
+
+#[path = "crashes/common.rs"]
+mod common;
+#[path = "crashes/everywhere.rs"]
+mod everywhere;
+#[path = "crashes/frozen.rs"]
+mod frozen;
+#[path = "crashes/plan.rs"]
+mod plan;
+#[path = "crashes/together.rs"]
+mod together;
