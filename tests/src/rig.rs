@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use placement_client::PlacementClient;
 use tokio_util::sync::CancellationToken;
 use unprovision::cloud::{Clock, OpenStack};
-use unprovision::core::{CaseId, Limits, TearDownRequest};
+use unprovision::core::{Case, CaseId, Limits, TearDownRequest};
 use unprovision::journal::{Journal, MemoryJournal};
 use unprovision::orchestrator::{CaseReport, Observer, Orchestrator, RunError, Until};
 use uuid::Uuid;
@@ -144,3 +144,8 @@ impl Rig {
 pub struct Nobody;
 
 impl Observer for Nobody {}
+
+/// The same limits for all of these cases.
+pub fn each_with(cases: &[Case], limits: Limits) -> Vec<(CaseId, Limits)> {
+    cases.iter().map(|case| (case.id, limits)).collect()
+}

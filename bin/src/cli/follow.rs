@@ -25,10 +25,10 @@ pub(super) struct Follow {
     /// Wait only until Ironic has accepted the tear-downs; `unprovision resume` does the rest
     #[arg(long)]
     no_wait: bool,
-    /// Send a tear-down that ends in `error` again, so often at most in all
+    /// Send a tear-down that ends in `error` again, so often at most from now on
     #[arg(long, value_name = "N")]
     pub(super) retry_error: Option<u32>,
-    /// Start a cleaning that failed again, so often at most in all
+    /// Start a cleaning that failed again, so often at most from now on
     #[arg(long, value_name = "N")]
     pub(super) reclean: Option<u32>,
     /// How the result is shown on standard output

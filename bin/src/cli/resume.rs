@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use futures::future::join_all;
 use jiff::Timestamp;
 use unprovision::core::{Case, Limits};
 
@@ -38,19 +37,16 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     if cases.is_empty() {
         output::say("nothing is open in the journal; nothing to do");
     }
-    let groups = args.groups(cases, &loaded.config, wired.clock.now())?;
-    let subjects = groups
+    let now = wired.clock.now();
+    let limits = cases
         .iter()
-        .flat_map(|(_, cases)| cases)
-        .map(Subject::from)
-        .collect::<Vec<_>>();
+        .map(|case| Ok((case.id, args.limits(case, &loaded.config, now)?)))
+        .collect::<Result<Vec<_>, Usage>>()?;
+    let subjects = cases.iter().map(Subject::from).collect::<Vec<_>>();
     let stop = stop::on_signals()?;
     wired.begins(&subjects);
     let until = args.follow.until();
-    let resumed = groups
-        .iter()
-        .map(|(limits, cases)| wired.orchestrator.resume(cases, *limits, until, &stop));
-    let results = join_all(resumed).await.into_iter().flatten().collect();
+    let results = wired.orchestrator.resume(&limits, until, &stop).await;
     args.follow.report(subjects, results)
 }
 
@@ -77,23 +73,11 @@ impl Args {
             .collect())
     }
 
-    /// The cases by their limits. Unless told otherwise, what was allowed at the start still is.
-    fn groups(
-        &self,
-        cases: Vec<Case>,
-        config: &Config,
-        now: Timestamp,
-    ) -> Result<Vec<(Limits, Vec<Case>)>, Usage> {
-        let mut groups: Vec<(Limits, Vec<Case>)> = Vec::new();
-        for case in cases {
-            let retry_error = self.follow.retry_error.unwrap_or(case.limits.retry_error);
-            let reclean = self.follow.reclean.unwrap_or(case.limits.reclean);
-            let limits = self.follow.limits(config, now, retry_error, reclean)?;
-            match groups.iter_mut().find(|(of, _)| *of == limits) {
-                Some((_, group)) => group.push(case),
-                None => groups.push((limits, vec![case])),
-            }
-        }
-        Ok(groups)
+    /// What a case may still do. Unless told otherwise, that is what is left of what was allowed at the start.
+    fn limits(&self, case: &Case, config: &Config, now: Timestamp) -> Result<Limits, Usage> {
+        let left = case.remaining();
+        let retry_error = self.follow.retry_error.unwrap_or(left.retry_error);
+        let reclean = self.follow.reclean.unwrap_or(left.reclean);
+        self.follow.limits(config, now, retry_error, reclean)
     }
 }

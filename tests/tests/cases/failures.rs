@@ -187,7 +187,7 @@ async fn c04_an_operator_may_cure_it_and_resume_releases_it() {
         let stop = CancellationToken::new();
         let report = next
             .orchestrator
-            .resume(&open, limits, Until::Ended, &stop)
+            .resume(&[(open[0].id, limits)], Until::Ended, &stop)
             .await
             .remove(0)
             .unwrap();

@@ -1,6 +1,11 @@
 //! The cases of `docs/cases.md` that concern a tear-down, each strategy against the sandbox, in virtual time.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that meets the unexpected fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that meets the unexpected fails"
+)]
 
 mod common;
 mod conflicts;

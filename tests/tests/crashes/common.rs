@@ -76,7 +76,15 @@ pub(crate) async fn carry_on(rig: &Rig, requests: &[TearDownRequest]) -> Vec<Cas
     let stop = CancellationToken::new();
     let open = rig.orchestrator.open_cases().await.unwrap();
     let limits = requests[0].limits;
-    for report in rig.orchestrator.resume(&open, limits, Until::Ended, &stop).await {
+    for report in rig
+        .orchestrator
+        .resume(
+            &unprovision_testkit::rig::each_with(&open, limits),
+            Until::Ended,
+            &stop,
+        )
+        .await
+    {
         report.unwrap();
     }
     let mut reports = Vec::new();

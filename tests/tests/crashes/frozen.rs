@@ -76,7 +76,7 @@ fn rig_that_freezes(freezes: Frozen) -> Rig {
         .nodes(1)
         .deployed(1)
         .teardown(secs(4))
-        .cleaning(secs(30))
+        .cleaning(secs(20))
         .build();
     let cloud = FreezingCloud {
         inner: cloud_of(&sandbox),
@@ -118,7 +118,11 @@ async fn a_frozen_process_does_not_hit_the_next_tenant_after_a_take_over() {
                 let stop = CancellationToken::new();
                 let resumed = other
                     .orchestrator
-                    .resume(&open, requests[0].limits, Until::Ended, &stop)
+                    .resume(
+                        &unprovision_testkit::rig::each_with(&open, requests[0].limits),
+                        Until::Ended,
+                        &stop,
+                    )
                     .await;
                 assert_returned(&[resumed.into_iter().next().unwrap().unwrap()], &what);
                 rig.sandbox
@@ -192,7 +196,8 @@ async fn a_frozen_process_goes_on_where_nothing_has_changed() {
             let what = format!("{strategy}, {freezes:?}");
             let rig = rig_that_freezes(freezes);
             let (node, instance) = rig.sandbox.deployed()[0];
-            let requests = [rig.request(node, instance, strategy)];
+            let mut requests = [rig.request(node, instance, strategy)];
+            requests[0].limits = rig.limits(secs(3600));
             let reports = rig.tear_down(&requests).await.unwrap();
             assert_returned(&reports, &what);
             crate::common::assert_clean(&rig.sandbox, node, &what);

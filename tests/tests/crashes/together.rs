@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use unprovision::core::CannotOpen;
 use unprovision::journal::JournalError;
 use unprovision::orchestrator::{CaseReport, RunError, Until};
 use unprovision_testkit::rig::Rig;
@@ -16,7 +17,7 @@ fn slow_cloud() -> Sandbox {
         .nodes(1)
         .deployed(1)
         .teardown(secs(4))
-        .cleaning(secs(30))
+        .cleaning(secs(8))
         .build();
     for service in [Service::Ironic, Service::Placement] {
         sandbox.fault(
@@ -31,21 +32,25 @@ fn slow_cloud() -> Sandbox {
 
 /// From the same instant to after the end of the other's run.
 fn offsets() -> impl Iterator<Item = Duration> {
-    let fine = (0..60).map(|step| Duration::from_millis(10 * step));
-    fine.chain([1, 3, 5, 8, 20, 33, 34, 35, 36, 60].map(secs))
+    let fine = (0..40).map(|step| Duration::from_millis(15 * step));
+    fine.chain([1, 3, 5, 8, 11, 12, 13, 14, 60].map(secs))
 }
 
-fn is_fenced(result: &Result<CaseReport, RunError>) -> bool {
-    matches!(result, Err(RunError::Journal(JournalError::Fenced(_))))
+/// Fenced, or told that the node has left the instance already (only the journal knows more then; see `resume`).
+fn is_turned_away(result: &Result<CaseReport, RunError>) -> bool {
+    matches!(
+        result,
+        Err(RunError::Journal(JournalError::Fenced(_)) | RunError::CannotOpen(CannotOpen::NoInstance { .. }))
+    )
 }
 
-/// Exactly one carries it through, the other is fenced (or finds it done); the cloud sees one tear-down.
+/// One carries it through, the other is turned away (or finds it done); the cloud sees one tear-down.
 fn assert_one_did_it(rig: &Rig, both: Vec<Result<CaseReport, RunError>>, what: &str) {
     for result in &both {
-        assert!(result.is_ok() || is_fenced(result), "{what}: {result:?}");
+        assert!(result.is_ok() || is_turned_away(result), "{what}: {result:?}");
     }
     let done = both.into_iter().flatten().collect::<Vec<_>>();
-    assert!(!done.is_empty(), "{what}: both were fenced");
+    assert!(!done.is_empty(), "{what}: both were turned away");
     assert_returned(&done, what);
     let node = done[0].node.0;
     assert_clean(&rig.sandbox, node, what);
@@ -56,7 +61,7 @@ fn assert_one_did_it(rig: &Rig, both: Vec<Result<CaseReport, RunError>>, what: &
 #[tokio::test(start_paused = true)]
 async fn the_same_tear_down_asked_for_twice_is_done_once() {
     for strategy in strategies() {
-        for offset in offsets().filter(|offset| *offset < secs(30)) {
+        for offset in offsets().filter(|offset| *offset < secs(10)) {
             let rig = Rig::new(slow_cloud());
             let (node, instance) = rig.sandbox.deployed()[0];
             let request = rig.request(node, instance, strategy);
@@ -93,7 +98,8 @@ async fn a_case_that_two_work_on_is_carried_through_by_one() {
             let second = async {
                 tokio::time::sleep(offset).await;
                 let open = other.orchestrator.open_cases().await.unwrap();
-                let resumed = other.orchestrator.resume(&open, request.limits, Until::Ended, &stop);
+                let taken = unprovision_testkit::rig::each_with(&open, request.limits);
+                let resumed = other.orchestrator.resume(&taken, Until::Ended, &stop);
                 resumed.await
             };
             let (mut both, second) = tokio::join!(first, second);

@@ -3,69 +3,118 @@
 use std::sync::{Arc, Mutex};
 
 use http::{HeaderValue, StatusCode};
+use tokio_util::sync::CancellationToken;
+use unprovision::core::Outcome;
+use unprovision::journal::{Journal, MemoryJournal};
+use unprovision::orchestrator::{Progress, Until};
+use unprovision_session::Service;
 use unprovision_testkit::lab::{Api, Setup};
-use unprovision_testkit::proxy::{Call, Interfere};
+use unprovision_testkit::proxy::{Call, Exchange, Interfere};
 
-use crate::common::{Scene, tear_down};
+use crate::common::{Scene, limits, outcome, resume, secs, tear_down};
 
 /// The role `service` may do everything in both services, so one login is enough.
 #[tokio::test]
 async fn one_credential_for_both_services() {
     let scene = Scene::per_strategy("service", &["--step-seconds", "2"]).await;
-    let setup = Setup { ironic: "lab-service", placement: "lab-service", ..Setup::default() };
-    let reports = tear_down(&scene.orchestrator(setup).await, &scene.requests()).await.unwrap();
+    let setup = Setup {
+        ironic: "lab-service",
+        placement: "lab-service",
+        ..Setup::default()
+    };
+    let reports = tear_down(&scene.orchestrator(setup).await, &scene.requests())
+        .await
+        .unwrap();
     scene.assert_returned(&reports).await;
-    let log = scene.proxies.recorder.exchanges();
-    let mut tokens = log.iter().filter_map(|exchange| exchange.call.token.clone()).collect::<Vec<_>>();
+    let mut tokens = tokens(&scene);
     tokens.dedup();
     assert_eq!(tokens.len(), 1, "one login");
     scene.assert_unexposed().await;
 }
 
-/// Keystone takes both tokens back just before the first tear-down: they are replaced, and the run goes on.
+/// The process that waits for a torn-down node has tokens that Keystone takes back: they are replaced, and it goes on.
+///
+/// The services keep what they know of a token for minutes, so each token is revoked before it is first seen.
 #[tokio::test]
 async fn a_revoked_token_is_replaced_in_the_middle() {
-    let scene = Scene::per_strategy("revoked", &["--step-seconds", "2"]).await;
-    let revoke = Arc::new(Revoke { api: scene.api.clone(), tokens: Mutex::default() });
-    scene.proxies.recorder.interfere(revoke);
-    let reports = scene.tear_down().await;
-    scene.assert_returned(&reports).await;
+    let scene = Scene::per_strategy("revoked", &["--step-seconds", "6"]).await;
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let process = async || {
+        scene
+            .orchestrator(Setup {
+                journal: Arc::clone(&journal),
+                ..Setup::default()
+            })
+            .await
+    };
+    let first = process().await;
+    let mut cases = Vec::new();
+    for request in scene.requests() {
+        let entry = first.check(&request).await.unwrap();
+        cases.push(first.open(&request, entry).await.unwrap());
+    }
+    let stop = CancellationToken::new();
+    for report in first.run(&cases, Until::Accepted, &stop).await {
+        assert_eq!(report.unwrap().outcome, Progress::Accepted);
+    }
+    let known = tokens(&scene);
+    scene.proxies.recorder.interfere(Arc::new(Revoke {
+        api: scene.api.clone(),
+        known: Mutex::new(known),
+        left: Mutex::new(2),
+    }));
+    let second = process().await;
+    for report in resume(&second, limits(secs(150))).await {
+        assert_eq!(outcome(&report), Outcome::Returned, "{report:?}");
+    }
     let log = scene.proxies.recorder.exchanges();
-    let refused = log.iter().filter_map(|exchange| exchange.answer.as_ref()).filter(|a| a.status == StatusCode::UNAUTHORIZED);
-    assert!(refused.count() > 0, "a service has refused a token");
-    assert!(scene.nodes.iter().all(|node| scene.count(node, "deleted").0 == 1));
+    for service in [Service::Ironic, Service::Placement] {
+        let refused = |exchange: &&Exchange| {
+            let status = exchange.answer.as_ref().map(|answer| answer.status);
+            exchange.call.service == service && status == Some(StatusCode::UNAUTHORIZED)
+        };
+        assert!(
+            log.iter().filter(refused).count() > 0,
+            "{service} has refused a token"
+        );
+    }
+    for node in &scene.nodes {
+        scene.assert_clean(node, "revoked").await;
+        assert_eq!(scene.count(node, "deleted"), (1, 1));
+    }
     scene.assert_unexposed().await;
 }
 
-/// Revokes every token that it has seen, once, when the first tear-down arrives.
+fn tokens(scene: &Scene) -> Vec<HeaderValue> {
+    scene
+        .proxies
+        .recorder
+        .exchanges()
+        .into_iter()
+        .filter_map(|exchange| exchange.call.token)
+        .collect()
+}
+
+/// Revokes the first new tokens that come by.
 #[derive(Debug)]
 struct Revoke {
     api: Api,
-    /// `None` once they are revoked.
-    tokens: Mutex<Tokens>,
-}
-
-#[derive(Debug, Default)]
-struct Tokens {
-    seen: Vec<HeaderValue>,
-    done: bool,
+    known: Mutex<Vec<HeaderValue>>,
+    left: Mutex<u32>,
 }
 
 #[async_trait::async_trait]
 impl Interfere for Revoke {
     async fn before(&self, call: &Call) {
-        let revoked = {
-            let mut tokens = self.tokens.lock().unwrap();
-            let new = call.token.clone().filter(|token| !tokens.seen.contains(token));
-            tokens.seen.extend(new);
-            if tokens.done || call.body["target"] != "deleted" {
+        let Some(token) = &call.token else { return };
+        {
+            let (mut known, mut left) = (self.known.lock().unwrap(), self.left.lock().unwrap());
+            if known.contains(token) || *left == 0 {
                 return;
             }
-            tokens.done = true;
-            std::mem::take(&mut tokens.seen)
-        };
-        for token in &revoked {
-            self.api.revoke(token).await.unwrap();
+            known.push(token.clone());
+            *left -= 1;
         }
+        self.api.revoke(token).await.unwrap();
     }
 }

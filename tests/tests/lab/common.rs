@@ -17,6 +17,7 @@ use unprovision_session::Service;
 use unprovision_testkit::lab::order::{self, Before};
 use unprovision_testkit::lab::sampler::{Samples, Sampling};
 use unprovision_testkit::lab::{Api, Deployed, Lab, Proxies, Setup};
+use unprovision_testkit::rig::each_with;
 use uuid::Uuid;
 
 /// How long anything may take on a busy machine.
@@ -288,6 +289,16 @@ pub(crate) async fn tear_down(
         .await
         .into_iter()
         .collect()
+}
+
+/// Takes up all cases that have not ended, and runs them to their end.
+pub(crate) async fn resume(orchestrator: &Orchestrator, limits: Limits) -> Vec<CaseReport> {
+    let open = orchestrator.open_cases().await.unwrap();
+    let taken = each_with(&open, limits);
+    let reports = orchestrator
+        .resume(&taken, Until::Ended, &CancellationToken::new())
+        .await;
+    reports.into_iter().map(Result::unwrap).collect()
 }
 
 /// Remembers what was waited for.

@@ -22,8 +22,20 @@ const TIMES: u64 = 4;
 #[tokio::test]
 async fn c10_a_second_writer_is_read_again() {
     let scene = Scene::per_strategy("writer", &["--step-seconds", "2"]).await;
-    scene.api.call(Service::Placement, Method::PUT, "/resource_classes/CUSTOM_OTHER", &Value::Null).await.unwrap();
-    let writer = Arc::new(Writer { api: scene.api.clone(), counts: Mutex::default() });
+    scene
+        .api
+        .call(
+            Service::Placement,
+            Method::PUT,
+            "/resource_classes/CUSTOM_OTHER",
+            &Value::Null,
+        )
+        .await
+        .unwrap();
+    let writer = Arc::new(Writer {
+        api: scene.api.clone(),
+        counts: Mutex::default(),
+    });
     scene.proxies.recorder.interfere(Arc::clone(&writer) as _);
     let reports = scene.tear_down().await;
     scene.assert_returned(&reports).await;
@@ -57,8 +69,14 @@ impl Writer {
     /// Twice as often as a consumer: the provider is written at the beginning and at the end.
     async fn provider(&self, provider: Uuid) {
         let mut now = self.api.inventories(provider).await.unwrap();
-        let reserved = now["inventories"].as_object().unwrap().iter().any(|(_, one)| one["reserved"] == 1);
-        let Some(_) = self.once_more(format!("provider {provider}, reserved {reserved}"), TIMES) else { return };
+        let reserved = now["inventories"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .any(|(_, one)| one["reserved"] == 1);
+        let Some(_) = self.once_more(format!("provider {provider}, reserved {reserved}"), TIMES) else {
+            return;
+        };
         let total = now["inventories"]["CUSTOM_OTHER"]["total"].as_u64().unwrap_or(0) + 1;
         now["inventories"]["CUSTOM_OTHER"] = json!({ "total": total });
         self.api.set_inventories(provider, &now).await.unwrap();
@@ -66,11 +84,19 @@ impl Writer {
 
     async fn consumer(&self, consumer: &str) {
         let path = format!("/allocations/{consumer}");
-        let now = self.api.call(Service::Placement, Method::GET, &path, &Value::Null).await.unwrap();
-        if now["allocations"] == json!({}) || self.once_more(format!("consumer {consumer}"), TIMES).is_none() {
+        let now = self
+            .api
+            .call(Service::Placement, Method::GET, &path, &Value::Null)
+            .await
+            .unwrap();
+        if now["allocations"] == json!({}) || self.once_more(format!("consumer {consumer}"), TIMES).is_none()
+        {
             return;
         }
-        self.api.call(Service::Placement, Method::PUT, &path, &now).await.unwrap();
+        self.api
+            .call(Service::Placement, Method::PUT, &path, &now)
+            .await
+            .unwrap();
     }
 }
 
@@ -84,8 +110,16 @@ impl Interfere for Writer {
             self.provider(provider).await;
         }
         let one = call.path.strip_prefix("/allocations/").map(str::to_owned);
-        let several = call.body.as_object().filter(|_| call.path == "/allocations").into_iter().flatten();
-        for consumer in one.into_iter().chain(several.map(|(consumer, _)| consumer.clone())) {
+        let several = call
+            .body
+            .as_object()
+            .filter(|_| call.path == "/allocations")
+            .into_iter()
+            .flatten();
+        for consumer in one
+            .into_iter()
+            .chain(several.map(|(consumer, _)| consumer.clone()))
+        {
             self.consumer(&consumer).await;
         }
     }
@@ -93,7 +127,10 @@ impl Interfere for Writer {
 
 /// The provider whose inventories a request writes.
 fn reserved_provider(call: &Call) -> Option<Uuid> {
-    let path = call.path.strip_prefix("/resource_providers/")?.strip_suffix("/inventories")?;
+    let path = call
+        .path
+        .strip_prefix("/resource_providers/")?
+        .strip_suffix("/inventories")?;
     path.parse().ok().filter(|_| call.method == Method::PUT)
 }
 
@@ -102,12 +139,23 @@ fn reserved_provider(call: &Call) -> Option<Uuid> {
 async fn c10_what_somebody_else_did_already_is_not_done_again() {
     let scene = Scene::new("reserved", 1, &["--step-seconds", "2"]).await;
     let node = &scene.nodes[0];
-    scene.proxies.recorder.interfere(Arc::new(Reserve { api: scene.api.clone(), node: node.clone() }));
+    scene.proxies.recorder.interfere(Arc::new(Reserve {
+        api: scene.api.clone(),
+        node: node.clone(),
+    }));
     let orchestrator = scene.orchestrator(Default::default()).await;
-    let reports = tear_down(&orchestrator, &[request(node, "reserve-on-delete")]).await.unwrap();
+    let reports = tear_down(&orchestrator, &[request(node, "reserve-on-delete")])
+        .await
+        .unwrap();
     assert_eq!(outcome(&reports[0]), Outcome::Returned, "{reports:?}");
-    assert_eq!(scene.requests_to(&Method::PUT, "/inventories"), (0, 1), "one refused, and no other");
-    scene.assert_held(node, "the reservation is not ours to lift").await;
+    assert_eq!(
+        scene.requests_to(&Method::PUT, "/inventories"),
+        (0, 1),
+        "one refused, and no other"
+    );
+    scene
+        .assert_held(node, "the reservation is not ours to lift")
+        .await;
     let samples = scene.samples().await;
     assert!(samples.count() > 5);
 }
@@ -141,9 +189,17 @@ async fn c11_a_reserved_node_is_handed_over_in_one_request() {
     let node = &scene.nodes[0];
     reserve(&scene.api, node).await;
     let path = format!("/resource_providers/{}/traits", node.node);
-    let mut traits = scene.api.call(Service::Placement, Method::GET, &path, &Value::Null).await.unwrap();
+    let mut traits = scene
+        .api
+        .call(Service::Placement, Method::GET, &path, &Value::Null)
+        .await
+        .unwrap();
     traits["traits"] = json!(["COMPUTE_NODE"]);
-    scene.api.call(Service::Placement, Method::PUT, &path, &traits).await.unwrap();
+    scene
+        .api
+        .call(Service::Placement, Method::PUT, &path, &traits)
+        .await
+        .unwrap();
 
     let orchestrator = scene.orchestrator(Default::default()).await;
     let mut asked = request(node, "hand-over");
@@ -152,12 +208,24 @@ async fn c11_a_reserved_node_is_handed_over_in_one_request() {
     assert!(refused.contains("--nova-record-remains"), "{refused}");
     assert_eq!(scene.writes(), 0);
 
-    let reports = tear_down(&orchestrator, &[request(node, "hand-over")]).await.unwrap();
+    let reports = tear_down(&orchestrator, &[request(node, "hand-over")])
+        .await
+        .unwrap();
     scene.assert_returned(&reports).await;
     assert_eq!(scene.requests_to(&Method::POST, "/allocations"), (1, 1));
-    let now = scene.api.call(Service::Placement, Method::GET, &path, &Value::Null).await.unwrap();
+    let now = scene
+        .api
+        .call(Service::Placement, Method::GET, &path, &Value::Null)
+        .await
+        .unwrap();
     assert_eq!(now["traits"], traits["traits"], "traits are as they were");
-    let faults = order::faults(&scene.proxies.recorder.exchanges(), &order::Before { reserved: 1, ..before(node) });
+    let faults = order::faults(
+        &scene.proxies.recorder.exchanges(),
+        &order::Before {
+            reserved: 1,
+            ..before(node)
+        },
+    );
     assert!(faults.is_empty(), "{faults:#?}");
     let node = node.node;
     assert_eq!(scene.samples().await.exposed(node), 0);
@@ -167,7 +235,10 @@ async fn c11_a_reserved_node_is_handed_over_in_one_request() {
 #[tokio::test]
 async fn c13_an_allocation_that_vanishes_is_claimed() {
     let scene = Scene::per_strategy("vanishes", &["--step-seconds", "2"]).await;
-    let vanish = Vanish { api: scene.api.clone(), left: Mutex::new(scene.nodes.iter().map(|node| node.instance).collect()) };
+    let vanish = Vanish {
+        api: scene.api.clone(),
+        left: Mutex::new(scene.nodes.iter().map(|node| node.instance).collect()),
+    };
     scene.proxies.recorder.interfere(Arc::new(vanish));
     let reports = scene.tear_down().await;
     let log = scene.proxies.recorder.exchanges();
@@ -198,7 +269,12 @@ impl Interfere for Vanish {
             let id = instance.to_string();
             call.path.ends_with(&id) || !call.body[&id].is_null()
         };
-        let instances = self.left.lock().unwrap().extract_if(.., touched).collect::<Vec<_>>();
+        let instances = self
+            .left
+            .lock()
+            .unwrap()
+            .extract_if(.., touched)
+            .collect::<Vec<_>>();
         for instance in instances {
             self.api.drop_consumer(instance).await.unwrap();
         }

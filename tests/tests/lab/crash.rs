@@ -5,37 +5,32 @@ use std::sync::{Arc, Mutex};
 
 use http::StatusCode;
 use tokio::task::AbortHandle;
-use tokio_util::sync::CancellationToken;
 use unprovision::ProvisionState;
 use unprovision::core::{Action, ActionKind, Case, Entry, Event, Outcome};
 use unprovision::journal::SqliteJournal;
-use unprovision::orchestrator::{Observer, Until};
+use unprovision::orchestrator::Observer;
 use unprovision_testkit::lab::{Deployed, Setup};
 use unprovision_testkit::proxy::{Call, Interfere};
 
-use crate::common::{Scene, limits, outcome, request, secs, strategies, tear_down};
+use crate::common::{Scene, limits, outcome, request, resume, secs, strategies, tear_down};
 
 /// When the process dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Point {
     HoldIntended,
     HoldAnswerLost,
-    Held,
     TearDownIntended,
     TearDownAnswerLost,
-    TornDown,
     Cleaning,
     Available,
     Released,
 }
 
-const POINTS: [Point; 9] = [
+const POINTS: [Point; 7] = [
     Point::HoldIntended,
     Point::HoldAnswerLost,
-    Point::Held,
     Point::TearDownIntended,
     Point::TearDownAnswerLost,
-    Point::TornDown,
     Point::Cleaning,
     Point::Available,
     Point::Released,
@@ -45,31 +40,51 @@ const POINTS: [Point; 9] = [
 /// none of them down twice, and none is ever exposed.
 #[tokio::test]
 async fn a_crash_anywhere_is_taken_up() {
-    let plan = strategies().flat_map(|strategy| POINTS.map(|point| (strategy, point))).collect::<Vec<_>>();
-    let scene = Scene::new("crash", plan.len(), &["--step-seconds", "4", "--knob", "lab_tear_down_seconds=1"]).await;
+    let plan = strategies()
+        .flat_map(|strategy| POINTS.map(|point| (strategy, point)))
+        .collect::<Vec<_>>();
+    let scene = Scene::new(
+        "crash",
+        plan.len(),
+        &["--step-seconds", "4", "--knob", "lab_tear_down_seconds=1"],
+    )
+    .await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("journal.sqlite");
-    let runs = scene.nodes.iter().zip(&plan).map(|(node, (strategy, point))| die(&scene, &file, node, strategy, *point));
+    let runs = scene
+        .nodes
+        .iter()
+        .zip(&plan)
+        .map(|(node, (strategy, point))| die(&scene, &file, node, strategy, *point));
     futures::future::join_all(runs).await;
 
     let orchestrator = scene.orchestrator(setup(&file, None).await).await;
-    let open = orchestrator.open_cases().await.unwrap();
-    assert_eq!(open.len(), plan.len(), "all have died before their end");
-    let reports = orchestrator.resume(&open, limits(secs(150)), Until::Ended, &CancellationToken::new()).await;
-    for report in reports.into_iter().map(Result::unwrap) {
+    assert_eq!(
+        orchestrator.open_cases().await.unwrap().len(),
+        plan.len(),
+        "all have died before their end"
+    );
+    for report in resume(&orchestrator, limits(secs(150))).await {
         assert_eq!(outcome(&report), Outcome::Returned, "{report:?}");
     }
     assert!(orchestrator.open_cases().await.unwrap().is_empty());
     for (node, (strategy, point)) in scene.nodes.iter().zip(&plan) {
         scene.assert_clean(node, &format!("{strategy}, {point:?}")).await;
-        assert_eq!(scene.count(node, "deleted").0, 1, "{strategy}, {point:?}: one accepted tear-down");
+        assert_eq!(
+            scene.count(node, "deleted").0,
+            1,
+            "{strategy}, {point:?}: one accepted tear-down"
+        );
     }
     scene.assert_unexposed().await;
 }
 
 async fn setup(file: &Path, observer: Option<Arc<Death>>) -> Setup {
     let journal = Arc::new(SqliteJournal::open(file).await.unwrap());
-    let setup = Setup { journal, ..Setup::default() };
+    let setup = Setup {
+        journal,
+        ..Setup::default()
+    };
     match observer {
         Some(observer) => Setup { observer, ..setup },
         None => setup,
@@ -78,14 +93,23 @@ async fn setup(file: &Path, observer: Option<Arc<Death>>) -> Setup {
 
 /// A process that tears the node down, and dies at the point.
 async fn die(scene: &Scene, file: &Path, node: &Deployed, strategy: &str, point: Point) {
-    let death = Arc::new(Death { point, node: node.clone(), process: Mutex::default() });
+    let death = Arc::new(Death {
+        point,
+        node: node.clone(),
+        process: Mutex::default(),
+    });
     scene.proxies.recorder.interfere(Arc::clone(&death) as _);
-    let orchestrator = scene.orchestrator(setup(file, Some(Arc::clone(&death))).await).await;
+    let orchestrator = scene
+        .orchestrator(setup(file, Some(Arc::clone(&death))).await)
+        .await;
     let requests = [request(node, strategy)];
     let process = tokio::spawn(async move { tear_down(&orchestrator, &requests).await });
     *death.process.lock().unwrap() = Some(process.abort_handle());
     let ended = process.await;
-    assert!(ended.is_err_and(|error| error.is_cancelled()), "{strategy}, {point:?}: it lived on");
+    assert!(
+        ended.is_err_and(|error| error.is_cancelled()),
+        "{strategy}, {point:?}: it lived on"
+    );
 }
 
 /// Aborts the process at the point: at its next wait nothing more of it happens.
@@ -106,19 +130,24 @@ impl Death {
 
 impl Observer for Death {
     fn entry(&self, case: &Case, entry: &Entry) {
-        let (held, torn_down) = (
-            case.sent(ActionKind::HandOver) + case.sent(ActionKind::SetReserved) > 0,
-            case.sent(ActionKind::Unprovision) > 0,
-        );
+        let held = case.sent(ActionKind::HandOver) + case.sent(ActionKind::SetReserved) > 0;
         let seen = case.seen.as_ref().map(|(state, _)| state);
         let now = match &entry.event {
-            Event::Intended { write: Action::HandOver { .. } | Action::SetReserved { .. } } if !held => Some(Point::HoldIntended),
-            Event::Intended { write: Action::Unprovision { .. } } => Some(Point::TearDownIntended),
+            Event::Intended {
+                write: Action::HandOver { .. } | Action::SetReserved { .. },
+            } if !held => Some(Point::HoldIntended),
+            Event::Intended {
+                write: Action::Unprovision { .. },
+            } => Some(Point::TearDownIntended),
             Event::Applied if seen == Some(&ProvisionState::Available) => Some(Point::Released),
-            Event::Applied if torn_down => Some(Point::TornDown),
-            Event::Applied if held => Some(Point::Held),
-            Event::Saw { provision_state: ProvisionState::Cleaning, .. } => Some(Point::Cleaning),
-            Event::Saw { provision_state: ProvisionState::Available, .. } => Some(Point::Available),
+            Event::Saw {
+                provision_state: ProvisionState::Cleaning,
+                ..
+            } => Some(Point::Cleaning),
+            Event::Saw {
+                provision_state: ProvisionState::Available,
+                ..
+            } => Some(Point::Available),
             _ => None,
         };
         if now == Some(self.point) {

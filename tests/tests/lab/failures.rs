@@ -4,28 +4,40 @@ use std::sync::Arc;
 
 use http::Method;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
-use unprovision::core::Outcome;
-use unprovision::orchestrator::Until;
+use unprovision::core::{Limits, Outcome};
 use unprovision_session::Service;
 use unprovision_testkit::lab::Setup;
 
-use crate::common::{Scene, Waits, limits, outcome, secs, strategies, tear_down, until};
+use crate::common::{Scene, Waits, limits, outcome, resume, secs, strategies, tear_down, until};
 
 /// A tear-down that fails is a failure and stays held; where a second attempt was asked for, that is made, once.
 #[tokio::test]
 async fn c03_error_is_a_failure_or_retried() {
-    let flags = ["--step-seconds", "2", "--knob", "lab_tear_down_failures=1", "--knob", "lab_tear_down_seconds=1"];
+    let flags = [
+        "--step-seconds",
+        "2",
+        "--knob",
+        "lab_tear_down_failures=1",
+        "--knob",
+        "lab_tear_down_seconds=1",
+    ];
     let kinds = strategies().count();
     let scene = Scene::new("error", 2 * kinds, &flags).await;
     let mut requests = scene.requests();
-    requests[kinds..].iter_mut().for_each(|request| request.limits.retry_error = 1);
-    let reports = tear_down(&scene.orchestrator(Setup::default()).await, &requests).await.unwrap();
+    requests[kinds..]
+        .iter_mut()
+        .for_each(|request| request.limits.retry_error = 1);
+    let reports = tear_down(&scene.orchestrator(Setup::default()).await, &requests)
+        .await
+        .unwrap();
     for (report, node) in reports.iter().zip(&scene.nodes).take(kinds) {
         assert_eq!(outcome(report), Outcome::Failed, "{report:?}");
         let shown = scene.api.node(node.node).await.unwrap();
         assert!(report.held && shown["provision_state"] == "error", "{report:?}");
-        assert!(report.reason.contains(shown["last_error"].as_str().unwrap()), "{report:?}");
+        assert!(
+            report.reason.contains(shown["last_error"].as_str().unwrap()),
+            "{report:?}"
+        );
         scene.assert_held(node, &report.strategy).await;
         assert_eq!(scene.count(node, "deleted").0, 1);
     }
@@ -46,14 +58,20 @@ async fn c04_a_failed_cleaning_is_held_then_cured() {
         let reports = tear_down(&orchestrator, &scene.requests()).await.unwrap();
         for (report, node) in reports.iter().zip(&scene.nodes) {
             assert_eq!(outcome(report), Outcome::Failed, "{what}: {report:?}");
-            assert!(report.held && scene.api.node(node.node).await.unwrap()["provision_state"] == "clean failed");
+            assert!(
+                report.held && scene.api.node(node.node).await.unwrap()["provision_state"] == "clean failed"
+            );
             scene.assert_held(node, &report.strategy).await;
-            assert_eq!((scene.count(node, "manage").1, scene.count(node, "provide").1), (0, 0));
+            assert_eq!(
+                (scene.count(node, "manage").1, scene.count(node, "provide").1),
+                (0, 0)
+            );
         }
-        let open = orchestrator.open_cases().await.unwrap();
-        let cure = unprovision::core::Limits { reclean: 1, ..limits(secs(150)) };
-        let reports = orchestrator.resume(&open, cure, Until::Ended, &CancellationToken::new()).await;
-        for report in reports.into_iter().map(Result::unwrap) {
+        let cure = Limits {
+            reclean: 1,
+            ..limits(secs(150))
+        };
+        for report in resume(&orchestrator, cure).await {
             assert_eq!(outcome(&report), Outcome::Returned, "{what}: {report:?}");
         }
         for node in &scene.nodes {
@@ -62,14 +80,22 @@ async fn c04_a_failed_cleaning_is_held_then_cured() {
             assert_eq!(verbs, [1, 1, 1], "{what}");
         }
         let ended = scene.requests_to(&Method::DELETE, "/maintenance").0;
-        assert_eq!(ended, maintenance * scene.nodes.len(), "{what}: only what the failure has set is ended");
+        assert_eq!(
+            ended,
+            maintenance * scene.nodes.len(),
+            "{what}: only what the failure has set is ended"
+        );
         scene.assert_unexposed().await;
     };
     let agent = ["--interface", "agent", "--step-seconds", "2"];
     let failing = |knob| [&agent[..], &["--knob", knob]].concat();
     let (agent_fails, boot_fails) = (failing("lab_clean_failures=1"), failing("lab_boot_timeouts=1"));
     tokio::join!(
-        case("fails", &["--step-seconds", "2", "--knob", "lab_clean_failures=1"], 1),
+        case(
+            "fails",
+            &["--step-seconds", "2", "--knob", "lab_clean_failures=1"],
+            1
+        ),
         case("fails-agent", &agent_fails, 1),
         case("boot-timeout", &boot_fails, 0),
     );
@@ -80,7 +106,12 @@ async fn c04_a_failed_cleaning_is_held_then_cured() {
 async fn c05_maintenance_pauses_the_wait() {
     let scene = Scene::per_strategy("maintained", &["--interface", "agent", "--step-seconds", "8"]).await;
     let waits = Waits::default();
-    let orchestrator = scene.orchestrator(Setup { observer: Arc::new(waits.clone()), ..Setup::default() }).await;
+    let orchestrator = scene
+        .orchestrator(Setup {
+            observer: Arc::new(waits.clone()),
+            ..Setup::default()
+        })
+        .await;
     let requests = scene.requests();
     let meddle = async {
         for node in &scene.nodes {
@@ -90,7 +121,10 @@ async fn c05_maintenance_pauses_the_wait() {
         until("it is said", async || waits.contain("on fire")).await;
         tokio::time::sleep(secs(10)).await;
         for node in &scene.nodes {
-            assert_eq!(scene.api.node(node.node).await.unwrap()["provision_state"], "clean wait");
+            assert_eq!(
+                scene.api.node(node.node).await.unwrap()["provision_state"],
+                "clean wait"
+            );
             scene.assert_held(node, "in maintenance").await;
             scene.maintenance(node, false).await;
         }
@@ -111,7 +145,13 @@ async fn c09_a_node_that_is_removed_is_gone_and_never_offered() {
             scene.maintenance(node, true).await;
             let path = &format!("/v1/nodes/{}", node.node);
             until("the node is removed", async || {
-                scene.api.ask(Service::Ironic, Method::DELETE, path, &Value::Null).await.unwrap().0.is_success()
+                scene
+                    .api
+                    .ask(Service::Ironic, Method::DELETE, path, &Value::Null)
+                    .await
+                    .unwrap()
+                    .0
+                    .is_success()
             })
             .await;
         }

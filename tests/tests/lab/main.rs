@@ -1,7 +1,11 @@
 //! The cases on real services. They need a lab: `tests/run`, or `export UNPROVISION_LAB=$(tests/lab/lab up)`.
 //!
 //! Tests may run side by side; each has nodes of its own. Times are real, so a test drives several nodes at once.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, also in its helpers")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, also in its helpers"
+)]
 
 mod clouds;
 mod common;

@@ -41,12 +41,40 @@ type Times = BTreeMap<Uuid, (f64, f64)>;
 
 async fn ours(strategy: &str) -> Value {
     let scene = Scene::new("measured", NODES, &SHAPE).await;
-    let orchestrator = scene.orchestrator(Setup { poll: POLL, ..Setup::default() }).await;
-    let requests = scene.nodes.iter().map(|node| request(node, strategy)).collect::<Vec<_>>();
+    let orchestrator = scene
+        .orchestrator(Setup {
+            poll: POLL,
+            ..Setup::default()
+        })
+        .await;
+    let requests = scene
+        .nodes
+        .iter()
+        .map(|node| request(node, strategy))
+        .collect::<Vec<_>>();
     let reports = tear_down(&orchestrator, &requests).await.unwrap();
+    if std::env::var_os("TRACE").is_some() {
+        for e in scene.proxies.recorder.exchanges() {
+            let done = e
+                .answer
+                .as_ref()
+                .map(|a| (a.at.at.as_millis(), a.status.as_u16()));
+            eprintln!(
+                "TRACE {} {:?} {} {} {}",
+                e.sent.at.as_millis(),
+                done,
+                e.call.method,
+                e.call.path.chars().take(90).collect::<String>(),
+                e.call.body["target"]
+            );
+        }
+    }
     scene.assert_returned(&reports).await;
     let times = reports.iter().map(|report| {
-        (report.node.0, (report.freed_after_s.unwrap(), report.returned_after_s.unwrap()))
+        (
+            report.node.0,
+            (report.freed_after_s.unwrap(), report.returned_after_s.unwrap()),
+        )
     });
     let (times, nodes) = (times.collect(), scene.nodes.clone());
     line(strategy, &nodes, &scene.assert_unexposed().await, &times)
@@ -64,7 +92,10 @@ async fn control() -> Value {
         wait_for(api, node, |shown| shown["provision_state"] == "available").await;
         (node.node, (freed, began.elapsed().as_secs_f64()))
     };
-    let times = join_all(scene.nodes.iter().map(delete)).await.into_iter().collect();
+    let times = join_all(scene.nodes.iter().map(delete))
+        .await
+        .into_iter()
+        .collect();
     let nodes = scene.nodes.clone();
     line("nova-unfixed", &nodes, &scene.samples().await, &times)
 }

@@ -104,12 +104,13 @@ async fn c08_ten_deletes_at_once() {
 /// A class whose name Nova mangles is held all the same.
 #[tokio::test]
 async fn c15_odd_class_names_are_held() {
-    for class in ["baremetal.gp2.small", "bm--x..y"] {
+    let held = async |class: &str| {
         let scene = Scene::per_strategy("class", &["--resource-class", class, "--step-seconds", "2"]).await;
         let reports = scene.tear_down().await;
         scene.assert_returned(&reports).await;
         scene.assert_unexposed().await;
-    }
+    };
+    tokio::join!(held("baremetal.gp2.small"), held("bm--x..y"));
 }
 
 /// A protected node is refused before anything is touched.

@@ -194,6 +194,24 @@ impl Case {
         })
     }
 
+    /// The limits without what is used up: with these, it goes on as if it had never been interrupted.
+    pub fn remaining(&self) -> Limits {
+        let (retries, recleans) = self.sent_again();
+        Limits {
+            retry_error: self.limits.retry_error.saturating_sub(retries),
+            reclean: self.limits.reclean.saturating_sub(recleans),
+            ..self.limits
+        }
+    }
+
+    /// How many tear-downs and cleanings were sent again.
+    fn sent_again(&self) -> (u32, u32) {
+        (
+            self.sent(ActionKind::Unprovision).saturating_sub(1),
+            self.sent(ActionKind::Provide),
+        )
+    }
+
     /// Why the last write of this kind was refused, where it was.
     pub fn refusal(&self, kind: ActionKind) -> Option<&Refusal> {
         match &self.attempts.get(&kind)?.last {
@@ -290,9 +308,14 @@ impl Case {
         self.freed_at.get_or_insert(at);
     }
 
-    /// What was refused for good before may be accepted now.
+    /// New limits count from now on, and what was refused for good before may be accepted now.
     fn take_up(&mut self, limits: &Limits) {
-        self.limits = *limits;
+        let (retries, recleans) = self.sent_again();
+        self.limits = Limits {
+            retry_error: retries.saturating_add(limits.retry_error),
+            reclean: recleans.saturating_add(limits.reclean),
+            ..*limits
+        };
         self.state = CaseState::Open;
         self.attempts
             .values_mut()

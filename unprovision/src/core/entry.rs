@@ -106,7 +106,7 @@ impl Kind {
     }
 }
 
-/// How long and how often.
+/// How long and how often, from the entry on that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// When waiting ends.

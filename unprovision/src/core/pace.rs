@@ -24,7 +24,7 @@ pub(super) fn pace(case: &Case, action: Action, seen: &Observation, now: Timesta
     }
     let until = match &before.last {
         LastAttempt::Refused(refusal) if refusal.kind == RefusalKind::Conflict && before.action == action => {
-            return conflict_without_change(case, action, before, now);
+            return conflict_without_change(case, action, before, refusal, now);
         }
         LastAttempt::Refused(refusal) => before.at + patience(case, before, refusal),
         LastAttempt::Applied if still_there(&action, before) => before.at + LAGGING,
@@ -54,7 +54,13 @@ fn give_up(case: &Case, action: &Action, refusal: &Refusal) -> Decision {
 
 /// The very same write would rest on the very same generations. Where our consumer was to be new, a crash may have left
 /// it without allocations: Placement then shows nothing, but expects generation 0. That is tried once.
-fn conflict_without_change(case: &Case, action: Action, before: &Attempts, now: Timestamp) -> Decision {
+fn conflict_without_change(
+    case: &Case,
+    action: Action,
+    before: &Attempts,
+    refusal: &Refusal,
+    now: Timestamp,
+) -> Decision {
     if let Action::HandOver {
         receiver,
         generation: ConsumerGeneration::New,
@@ -70,14 +76,12 @@ fn conflict_without_change(case: &Case, action: Action, before: &Attempts, now: 
             giver,
         });
     }
-    let until = now
-        + jittered(
-            Duration::from_secs(2),
-            before.refused_in_row,
-            Duration::from_secs(30),
-            case,
-        );
-    let words = "Placement refuses a write although nothing has moved".to_owned();
+    let (base, cap) = (Duration::from_secs(2), Duration::from_secs(30));
+    let until = before.at + jittered(base, before.refused_in_row, cap, case);
+    if until <= now {
+        return Decision::Act(action);
+    }
+    let words = format!("it was refused, although nothing seems to have changed: {refusal}");
     Decision::Wait(Wait {
         for_what: WaitFor::Other(words),
         until,

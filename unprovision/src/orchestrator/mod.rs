@@ -280,38 +280,46 @@ impl Orchestrator {
         Ok(cases)
     }
 
-    /// Takes up cases that have not ended, with these limits from now on, and works on them like [`Orchestrator::run`].
+    /// Takes up cases that have not ended, each with its limits from now on, and works on them like
+    /// [`Orchestrator::run`]. [`Case::remaining`] are the limits of a case that was only interrupted.
     pub async fn resume(
         &self,
-        cases: &[Case],
-        limits: Limits,
+        cases: &[(CaseId, Limits)],
         until: Until,
         stop: &CancellationToken,
     ) -> Vec<Result<CaseReport, RunError>> {
-        let mut ids = Vec::with_capacity(cases.len());
-        for case in cases {
-            if let Err(error) = self.take_up(case, limits).await {
-                tracing::warn!(case = %case.id, %error, "not resumed");
-            }
-            ids.push(case.id);
+        let mut taken = Vec::with_capacity(cases.len());
+        for (case, limits) in cases {
+            taken.push(self.take_up(*case, *limits).await);
         }
-        self.run(&ids, until, stop).await
+        let ids = taken
+            .iter()
+            .zip(cases)
+            .filter(|(taken, _)| taken.is_ok())
+            .map(|(_, (id, _))| *id);
+        let mut reports = self.run(&ids.collect::<Vec<_>>(), until, stop).await.into_iter();
+        let mut next = |id| reports.next().unwrap_or(Err(RunError::NoCase(id)));
+        taken
+            .into_iter()
+            .zip(cases)
+            .map(|(taken, (id, _))| taken.and_then(|()| next(*id)))
+            .collect()
     }
 
-    async fn take_up(&self, case: &Case, limits: Limits) -> Result<(), RunError> {
-        let entries = self.parts.journal.read(case.id).await?;
+    async fn take_up(&self, id: CaseId, limits: Limits) -> Result<(), RunError> {
+        let entries = self.parts.journal.read(id).await?;
+        let case = Case::fold(id, &entries).ok_or(RunError::NoCase(id))?;
+        if matches!(case.state, CaseState::Closed(_)) {
+            return Ok(());
+        }
         let taken = Entry {
             at: self.parts.clock.now(),
             event: Event::Resumed { limits },
         };
-        let ended =
-            Case::fold(case.id, &entries).is_some_and(|case| matches!(case.state, CaseState::Closed(_)));
-        if !ended {
-            self.parts
-                .journal
-                .append(case.id, Seq(entries.len() as u64), &[taken])
-                .await?;
-        }
+        self.parts
+            .journal
+            .append(id, Seq(entries.len() as u64), &[taken])
+            .await?;
         Ok(())
     }
 }

@@ -137,7 +137,11 @@ impl ProviderExt for ProviderView {
     }
 
     fn held_by(mut self, consumer: ConsumerUuid) -> Self {
-        let owner = if consumer == guard() { guard_owner() } else { tenant() };
+        let owner = if consumer == guard() {
+            guard_owner()
+        } else {
+            tenant()
+        };
         let all = ConsumerAllocations {
             consumer: Some(owner),
             generation: ConsumerGeneration::At(3),
@@ -228,8 +232,12 @@ impl Story {
     }
 
     pub(crate) fn refused(self, seconds: i64, write: Action, kind: RefusalKind) -> Self {
-        self.intended(seconds, write)
-            .then(seconds, Event::Refused { refusal: refusal(kind) })
+        self.intended(seconds, write).then(
+            seconds,
+            Event::Refused {
+                refusal: refusal(kind),
+            },
+        )
     }
 
     /// The instance's tear-down was accepted right at the start.

@@ -8,8 +8,9 @@ use crate::build::{STRANGER, node};
 /// `_node_resources_unavailable` and `_node_resources_used` of Nova's Ironic driver, in its own words.
 fn nova_would_offer(node: &Node) -> bool {
     let bad_power = matches!(&node.power_state, None | Some(PowerState::Error));
-    let unavailable =
-        node.maintenance || bad_power || (node.instance_uuid.is_none() && node.provision_state.as_str() != "available");
+    let unavailable = node.maintenance
+        || bad_power
+        || (node.instance_uuid.is_none() && node.provision_state.as_str() != "available");
     let used = node.instance_uuid.is_some();
     !unavailable && !used
 }
@@ -46,7 +47,11 @@ fn every_node() -> Vec<Node> {
 fn a_node_is_free_in_exactly_three_of_all_cases() {
     let free = every_node().into_iter().filter(is_free).collect::<Vec<_>>();
     let powers = free.iter().map(|node| node.power_state.clone().unwrap());
-    let expected = [PowerState::On, PowerState::Off, PowerState::Other("rebooting".to_owned())];
+    let expected = [
+        PowerState::On,
+        PowerState::Off,
+        PowerState::Other("rebooting".to_owned()),
+    ];
     assert_eq!(powers.collect::<Vec<_>>(), expected);
     for node in free {
         assert_eq!(node.provision_state, ProvisionState::Available);
@@ -57,8 +62,16 @@ fn a_node_is_free_in_exactly_three_of_all_cases() {
 #[test]
 fn the_rule_is_novas_except_for_retired_nodes() {
     for node in every_node() {
-        assert_eq!(why_not_free_for_nova(&node).is_none(), nova_would_offer(&node), "{node:?}");
-        assert_eq!(is_free(&node), nova_would_offer(&node) && !node.retired, "{node:?}");
+        assert_eq!(
+            why_not_free_for_nova(&node).is_none(),
+            nova_would_offer(&node),
+            "{node:?}"
+        );
+        assert_eq!(
+            is_free(&node),
+            nova_would_offer(&node) && !node.retired,
+            "{node:?}"
+        );
     }
 }
 
@@ -68,14 +81,35 @@ fn the_reason_is_told_in_words() {
     let reasons = [
         (node(ProvisionState::Cleaning), "the node is `cleaning`"),
         (node("moonwalking".into()), "the node is `moonwalking`"),
-        (Node { maintenance: true, ..available() }, "the node is in maintenance"),
-        (Node { power_state: None, ..available() }, "the node's power is unknown or in error"),
-        (Node { retired: true, ..available() }, "the node is retired"),
+        (
+            Node {
+                maintenance: true,
+                ..available()
+            },
+            "the node is in maintenance",
+        ),
+        (
+            Node {
+                power_state: None,
+                ..available()
+            },
+            "the node's power is unknown or in error",
+        ),
+        (
+            Node {
+                retired: true,
+                ..available()
+            },
+            "the node is retired",
+        ),
     ];
     for (node, words) in reasons {
         assert_eq!(why_not_free(&node).unwrap().to_string(), words);
     }
-    let carries = Node { instance_uuid: Some(STRANGER), ..available() };
+    let carries = Node {
+        instance_uuid: Some(STRANGER),
+        ..available()
+    };
     let words = why_not_free(&carries).unwrap().to_string();
     assert_eq!(words, format!("the node carries instance {STRANGER}"));
 }

@@ -13,7 +13,8 @@ use unprovision::strategy::HandOver;
 use uuid::Uuid;
 
 use crate::build::{
-    NODE, ProviderExt, Story, at, guard, hand_over, in_use, instance, provider, refusal, secs, seen, unprovision,
+    NODE, ProviderExt, Story, at, guard, hand_over, in_use, instance, provider, refusal, secs, seen,
+    unprovision,
 };
 
 /// The node in use and held by us: the next write is the tear-down.
@@ -28,7 +29,10 @@ fn sent_after(case: &Case, from: Timestamp) -> SignedDuration {
         Decision::Wait(wait) => {
             let just_before = wait.until - SignedDuration::from_nanos(1);
             assert!(matches!(next(case, just_before), Decision::Wait(_)), "not before");
-            assert!(matches!(next(case, wait.until), Decision::Act(Action::Unprovision { .. })), "then");
+            assert!(
+                matches!(next(case, wait.until), Decision::Act(Action::Unprovision { .. })),
+                "then"
+            );
             wait.until.duration_since(from)
         }
         Decision::End(ending) => panic!("{ending:?}"),
@@ -106,7 +110,9 @@ fn who_holds_the_lock_is_told() {
     };
     let case = refused(1, RefusalKind::Locked).case();
     let decision = decide(&HandOver, &case, &seen(node, provider().held_by(guard())), at(0));
-    let Decision::Wait(wait) = decision else { panic!("{decision:?}") };
+    let Decision::Wait(wait) = decision else {
+        panic!("{decision:?}")
+    };
     assert_eq!(wait.for_what, WaitFor::Lock("conductor-1".to_owned()));
 }
 
@@ -120,7 +126,11 @@ fn an_accepted_tear_down_is_repeated_only_after_a_minute_of_the_same_reads() {
     };
     let held = provider().held_by(guard());
     let decision = decide(&HandOver, &case, &seen(newer.clone(), held), at(2));
-    assert_eq!(decision, Decision::Act(unprovision(&newer)), "a newer state is news");
+    assert_eq!(
+        decision,
+        Decision::Act(unprovision(&newer)),
+        "a newer state is news"
+    );
 }
 
 #[test]
@@ -131,11 +141,18 @@ fn a_tear_down_whose_answer_was_lost_is_repeated_after_five_seconds_of_the_same_
 
 #[test]
 fn what_is_refused_for_good_is_not_sent_again() {
-    for (kind, times) in [(RefusalKind::Forbidden, 1), (RefusalKind::Illegal, 3), (RefusalKind::Other, 3)] {
+    for (kind, times) in [
+        (RefusalKind::Forbidden, 1),
+        (RefusalKind::Illegal, 3),
+        (RefusalKind::Other, 3),
+    ] {
         let held = seen(in_use(), provider().held_by(guard()));
         let case = refused(times, kind).case();
         let decision = decide(&HandOver, &case, &held, at(1000));
-        assert!(matches!(decision, Decision::Act(Action::HandBack { .. })), "{kind:?}: {decision:?}");
+        assert!(
+            matches!(decision, Decision::Act(Action::HandBack { .. })),
+            "{kind:?}: {decision:?}"
+        );
         if times > 1 {
             let case = refused(times - 1, kind).case();
             let decision = decide(&HandOver, &case, &held, at(1000));
@@ -146,9 +163,18 @@ fn what_is_refused_for_good_is_not_sent_again() {
 
 #[test]
 fn a_hold_that_is_refused_for_good_ends_the_case_before_anything_was_done() {
-    let case = Story::tear_down().refused(0, hand_over(), RefusalKind::Forbidden).case();
-    let decision = decide(&HandOver, &case, &seen(in_use(), provider().held_by(instance())), at(1000));
-    let Decision::End(ending) = decision else { panic!("{decision:?}") };
+    let case = Story::tear_down()
+        .refused(0, hand_over(), RefusalKind::Forbidden)
+        .case();
+    let decision = decide(
+        &HandOver,
+        &case,
+        &seen(in_use(), provider().held_by(instance())),
+        at(1000),
+    );
+    let Decision::End(ending) = decision else {
+        panic!("{decision:?}")
+    };
     assert_eq!((ending.outcome, ending.held), (Outcome::Blocked, false));
     assert!(ending.reason.contains("Forbidden"), "{}", ending.reason);
 }
@@ -157,10 +183,16 @@ fn a_hold_that_is_refused_for_good_ends_the_case_before_anything_was_done() {
 #[test]
 fn a_conflict_without_a_change_is_tried_with_generation_0_then_waited_out() {
     let held = seen(in_use(), provider().held_by(instance()));
-    let case = Story::tear_down().refused(0, hand_over(), RefusalKind::Conflict).case();
+    let case = Story::tear_down()
+        .refused(0, hand_over(), RefusalKind::Conflict)
+        .case();
     let decision = decide(&HandOver, &case, &held, at(0));
-    let Decision::Act(second) = decision else { panic!("{decision:?}") };
-    let Action::HandOver { generation, .. } = &second else { panic!("{second}") };
+    let Decision::Act(second) = decision else {
+        panic!("{decision:?}")
+    };
+    let Action::HandOver { generation, .. } = &second else {
+        panic!("{second}")
+    };
     assert_eq!(*generation, ConsumerGeneration::At(0));
 
     let case = Story::tear_down()
@@ -169,4 +201,13 @@ fn a_conflict_without_a_change_is_tried_with_generation_0_then_waited_out() {
         .case();
     let decision = decide(&HandOver, &case, &held, at(0));
     assert_ne!(decision, Decision::Act(second), "only once");
+}
+
+/// A look before the tear-down that took too long, for one: the same again after a while, not never.
+#[test]
+fn a_tear_down_that_was_dropped_although_nothing_changed_is_sent_again_soon() {
+    for times in [1, 2, 10] {
+        let pause = sent_after(&refused(times, RefusalKind::Conflict).case(), at(0));
+        assert!((secs(1)..=secs(45)).contains(&pause), "{times}: {pause}");
+    }
 }

@@ -52,7 +52,11 @@ fn word(start: Start) -> &'static str {
 #[test]
 fn each_state_starts_as_the_table_says() {
     for (state, expected) in TABLE {
-        assert_eq!(word(start_of(&ProvisionState::from(*state))), *expected, "{state}");
+        assert_eq!(
+            word(start_of(&ProvisionState::from(*state))),
+            *expected,
+            "{state}"
+        );
     }
 }
 

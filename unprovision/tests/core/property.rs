@@ -1,0 +1,256 @@
+//! Whatever was seen and whatever has happened before: what must never be sent is never decided.
+//!
+//! The judge here is written from the safety rules alone; it shares nothing with `check`.
+
+use ironic_client::{Fault, Node, PowerState, ProvisionState};
+use jiff::Timestamp;
+use placement_client::{ConsumerUuid, ProviderUuid};
+use unprovision::core::{
+    Action, Case, Decision, Event, Kind, Limits, Observation, Owner, ProviderView, RefusalKind, decide,
+};
+use unprovision::strategy;
+
+use crate::build::{
+    ELSEWHERE, INSTANCE, ProviderExt, STRANGER, Story, at, class, found, guard, hand_over, in_use, instance,
+    node, one_unit, other_class, provider, reserve, unprovision,
+};
+
+const CASES: u64 = 60_000;
+
+/// The same numbers in every run (splitmix64), so that a failure can be seen again by its seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % sides
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.roll(n) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[usize::try_from(self.roll(from.len() as u64)).unwrap()].clone()
+    }
+}
+
+fn some_node(dice: &mut Dice) -> Node {
+    let mut states = ProvisionState::NAMED.to_vec();
+    states.push("moonwalking".into());
+    // The states of the way back more often than the others.
+    let likely = [
+        "active",
+        "available",
+        "available",
+        "cleaning",
+        "clean failed",
+        "manageable",
+        "error",
+    ];
+    let state = if dice.one_in(2) {
+        dice.pick(&states)
+    } else {
+        dice.pick(&likely).into()
+    };
+    Node {
+        instance_uuid: dice.pick(&[None, None, Some(INSTANCE), Some(INSTANCE), Some(STRANGER)]),
+        provision_updated_at: dice.pick(&[None, Some(at(-1000)), Some(at(1)), Some(at(150))]),
+        power_state: dice.pick(&[
+            None,
+            Some(PowerState::Error),
+            Some(PowerState::On),
+            Some(PowerState::Off),
+            Some(PowerState::Off),
+        ]),
+        maintenance: dice.one_in(5),
+        fault: dice.pick(&[
+            None,
+            Some(Fault::CleanFailure),
+            Some(Fault::Other("power failure".into())),
+        ]),
+        retired: dice.one_in(8),
+        protected: dice.one_in(8),
+        last_error: dice.pick(&[None, Some("it broke".to_owned())]),
+        reservation: dice.pick(&[None, Some("conductor-1".to_owned())]),
+        ..node(state)
+    }
+}
+
+fn some_provider(dice: &mut Dice) -> ProviderView {
+    let mut view = provider().reserved(u32::from(dice.one_in(2)));
+    for holder in [instance(), guard(), ConsumerUuid(STRANGER)] {
+        if dice.one_in(3) {
+            view = view.held_by(holder);
+            if dice.one_in(4) {
+                let held = view.holders.get_mut(&holder).unwrap();
+                held.all.allocations.insert(ELSEWHERE, one_unit());
+            }
+        }
+    }
+    if dice.one_in(6) {
+        let more = view.inventories.inventories[&class()].clone();
+        view.inventories.inventories.insert(other_class(), more);
+    }
+    view
+}
+
+fn some_case(dice: &mut Dice) -> Case {
+    let kind = if dice.one_in(5) {
+        Kind::Guard { instance: INSTANCE }
+    } else {
+        Kind::TearDown { instance: INSTANCE }
+    };
+    let limits = Limits {
+        deadline: dice.pick(&[at(100), at(100_000)]),
+        retry_error: u32::try_from(dice.roll(3)).unwrap(),
+        reclean: u32::try_from(dice.roll(3)).unwrap(),
+        release_nova_reservations: dice.one_in(2),
+    };
+    let mut found = found();
+    found.nova = dice.one_in(2);
+    found.reserved = u32::from(dice.one_in(3));
+    if dice.one_in(6) {
+        found.owner = None;
+        found.units.clear();
+    }
+    let mut story = Story::new(kind, limits, found);
+    for _ in 0..dice.roll(5) {
+        let seconds = i64::try_from(dice.roll(200)).unwrap();
+        let since = dice.pick(&[None, Some(at(-1000)), Some(at(1)), Some(at(150))]);
+        let writes = [
+            unprovision(&in_use()),
+            hand_over(),
+            reserve(),
+            Action::Manage { since },
+            Action::Provide { since },
+        ];
+        let write = dice.pick(&writes);
+        let kinds = [
+            RefusalKind::Locked,
+            RefusalKind::Conflict,
+            RefusalKind::NoCapacity,
+            RefusalKind::Forbidden,
+        ];
+        story = match dice.roll(4) {
+            0 => story.refused(seconds, write, dice.pick(&kinds)),
+            1 => story.unknown(seconds, write),
+            2 if dice.one_in(4) => story.then(seconds, Event::Resumed { limits }),
+            _ => story.applied(seconds, write),
+        };
+    }
+    story.case()
+}
+
+/// Free in Ironic's own words.
+fn is_free(node: &Node) -> bool {
+    let powered = !matches!(node.power_state, None | Some(PowerState::Error));
+    let available = node.provision_state.as_str() == "available";
+    available && node.instance_uuid.is_none() && !node.maintenance && powered && !node.retired
+}
+
+/// Whether a query for the class would return the provider, with these consumers gone and this many reserved.
+fn offered_without(view: &ProviderView, gone: ConsumerUuid, reserved: u32) -> bool {
+    let inventory = &view.inventories.inventories[&class()];
+    let used = view.holders.keys().filter(|holder| **holder != gone).count();
+    used == 0 && reserved < inventory.total
+}
+
+/// Why the write must not be sent, if so.
+fn forbidden(case: &Case, seen: &Observation, action: &Action, now: Timestamp) -> Option<&'static str> {
+    let no_one = ConsumerUuid(ELSEWHERE.0);
+    let carries = seen.node.as_ref().and_then(|node| node.instance_uuid);
+    let free = seen.node.as_ref().is_some_and(is_free);
+    if action.is_to_ironic() {
+        if matches!(case.kind, Kind::Guard { .. }) {
+            return Some("the guard changes a node");
+        }
+        if now >= case.limits.deadline {
+            return Some("Ironic is asked for something after the deadline");
+        }
+        if carries.is_some_and(|carried| carried != INSTANCE) {
+            return Some("another instance's node is changed");
+        }
+    }
+    match action {
+        Action::Unprovision { carries: None, .. } if case.limits.retry_error == 0 => Some("repeated unasked"),
+        Action::Unprovision { carries: asked, .. } if *asked != carries => Some("decided from another node"),
+        Action::Manage { .. } | Action::Provide { .. } | Action::ClearMaintenance { .. } => {
+            let node = seen.node.as_ref()?;
+            if case.limits.reclean == 0 {
+                return Some("cured unasked");
+            }
+            let persons = node.maintenance && node.fault != Some(Fault::CleanFailure);
+            persons.then_some("done against a person's maintenance")
+        }
+        Action::SetReserved { to, .. } => {
+            let view = seen.provider.as_ref()?;
+            let lowered = *to < view.inventories.inventories[&class()].reserved;
+            let back = carries == Some(INSTANCE) && *to >= case.found.reserved;
+            if lowered && !free && !back {
+                return Some("a reservation is lowered although the node is not free");
+            }
+            (!free && !back && offered_without(view, no_one, *to)).then_some("offered by the reservation")
+        }
+        Action::HandOver { receiver, giver, .. } => {
+            let others = giver.as_ref().is_some_and(|giver| giver.uuid != instance());
+            (*receiver != guard() || others).then_some("a hand-over between others")
+        }
+        Action::HandBack { from, to, .. } => {
+            if *from != guard() || to.uuid != instance() {
+                return Some("a hand-back between others");
+            }
+            (carries != Some(INSTANCE)).then_some("handed back to an instance that has left")
+        }
+        Action::Release { whose, consumer } => {
+            let own = if *whose == Owner::Guard {
+                guard()
+            } else {
+                instance()
+            };
+            if consumer.uuid != own {
+                return Some("another's allocation is released");
+            }
+            if consumer.rest.contains_key(&ProviderUuid(case.node.0)) {
+                return Some("what is released is kept");
+            }
+            let view = seen.provider.as_ref()?;
+            let reserved = view.inventories.inventories[&class()].reserved;
+            (!free && offered_without(view, own, reserved))
+                .then_some("released although the node is not free")
+        }
+        Action::Unprovision { .. } | Action::Abort { .. } => None,
+    }
+}
+
+#[test]
+fn nothing_that_must_never_be_sent_is_ever_decided() {
+    let mut decided = std::collections::BTreeMap::new();
+    for seed in 0..CASES {
+        let mut dice = Dice(seed.wrapping_mul(0x5851_F42D_4C95_7F2D));
+        let case = some_case(&mut dice);
+        let seen = Observation {
+            at: at(200),
+            node: (!dice.one_in(12)).then(|| some_node(&mut dice)),
+            provider: (!dice.one_in(12)).then(|| some_provider(&mut dice)),
+        };
+        let now = dice.pick(&[at(200), at(300), at(99_999)]);
+        for strategy in strategy::ALL {
+            let Decision::Act(action) = decide(*strategy, &case, &seen, now) else {
+                continue;
+            };
+            *decided.entry(action.kind()).or_insert(0_u32) += 1;
+            let why = forbidden(&case, &seen, &action, now);
+            assert!(
+                why.is_none(),
+                "seed {seed}, {}: {action}: {}\n{seen:#?}\n{case:#?}",
+                strategy.name(),
+                why.unwrap()
+            );
+        }
+    }
+    assert_eq!(decided.len(), 9, "all kinds of writes were decided: {decided:?}");
+}
