@@ -110,15 +110,7 @@ fn a_node_is_deleted_with_nothing_but_the_environment() {
     let environment = sourced(wait_for(&file).lines());
     assert!(environment["OS_AUTH_URL"].starts_with("http://127.0.0.1:"));
 
-    let delete = [
-        "delete",
-        "node-0001",
-        "--nova-record-remains",
-        "--yes",
-        "--wait",
-        "-o",
-        "json",
-    ];
+    let delete = ["delete", "node-0001", "--yes", "--wait", "-o", "json"];
     let output = client(&environment, &home, &delete);
     assert!(
         output.status.success(),

@@ -1,6 +1,7 @@
 //! A sandbox cloud and conformance suites for unprovision.
 #![warn(missing_docs)]
 
+pub mod conformance;
 pub mod contract;
 pub mod lab;
 pub mod proxy;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use futures::stream::{self, StreamExt};
 use unprovision::Node;
-use unprovision::core::{CaseId, Entry, TearDownRequest};
+use unprovision::core::{CaseId, Entry, Event, TearDownRequest};
 use unprovision::orchestrator::{Orchestrator, RunError};
 use uuid::Uuid;
 
@@ -67,6 +67,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     let wired = global.connect(&loaded).await?;
     let mut targets = args.targets(&wired, &loaded).await?;
     let mut first = check(&wired.orchestrator, &loaded.config, &targets).await?;
+    args.check_novas(&targets, &first)?;
     if !args.yes {
         confirm(&targets).await?;
         // While somebody reads and thinks, the world goes on, and so does the clock.
@@ -105,6 +106,19 @@ impl Args {
             ));
         }
         Ok(())
+    }
+
+    /// Behind Nova's back only what was named is torn down, not what happens to be on the node.
+    fn check_novas(&self, targets: &[Target], first: &[Entry]) -> Result<(), Usage> {
+        let is_novas = |entry: &Entry| matches!(&entry.event, Event::Opened { found, .. } if found.nova);
+        match targets.iter().zip(first).find(|(_, entry)| is_novas(entry)) {
+            Some((target, _)) if self.instances.is_empty() => Err(Usage(format!(
+                "Nova manages node {}: name the instance with --instance (it carries {})",
+                target.shown(),
+                target.request.instance
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn limits(&self, wired: &Wired, config: &Config) -> Result<unprovision::core::Limits, Usage> {

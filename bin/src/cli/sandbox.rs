@@ -61,7 +61,7 @@ Example:
   unprovision sandbox --env-file /tmp/sandbox.env &
   until [ -e /tmp/sandbox.env ]; do sleep 0.1; done; . /tmp/sandbox.env
   openstack baremetal node list
-  unprovision delete node-0001 --nova-record-remains";
+  unprovision delete node-0001";
 
 /// Which Nova there is beside the sandbox's services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -139,13 +139,20 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn build(args: &Args) -> Sandbox {
-    Sandbox::builder()
+    let sandbox = Sandbox::builder()
         .nodes(args.nodes.into())
         .deployed(args.deployed().into())
         .cleaning(args.cleaning.get())
         .nova(args.nova.into())
         .clock(serve::real_clock())
-        .build()
+        .build();
+    if args.nova == Nova::Off {
+        // The traits say that Nova manages the node.
+        for node in sandbox.nodes() {
+            sandbox.with(|world, _| world.edit_provider(node, |provider| provider.traits.clear()));
+        }
+    }
+    sandbox
 }
 
 /// What any client needs; Placement's own client asks for API 1.0 unless it is told otherwise, and from 1.38 on
@@ -175,12 +182,12 @@ fn introduce(args: &Args, served: &Served) {
          try, in another shell ({hint}):\n  openstack baremetal node list\n  {}",
         services.join("\n"),
         args.cleaning,
-        example(served)
+        example(args.nova, served)
     ));
 }
 
 /// A command of ours that works right away.
-fn example(served: &Served) -> String {
+fn example(nova: Nova, served: &Served) -> String {
     let Some((node, instance)) = served.sandbox().deployed().first().copied() else {
         return "openstack allocation candidate list --resource CUSTOM_BAREMETAL=1".to_owned();
     };
@@ -188,6 +195,10 @@ fn example(served: &Served) -> String {
         .sandbox()
         .with(|world, _| world.node(node).and_then(|node| node.name.clone()));
     let node = name.unwrap_or_else(|| node.to_string());
-    // The providers carry Nova's traits, whether a Nova is there or not.
-    format!("unprovision delete {node} --instance {instance} --nova-record-remains --yes")
+    let word = if nova == Nova::Off {
+        ""
+    } else {
+        " --nova-record-remains"
+    };
+    format!("unprovision delete {node} --instance {instance}{word} --yes")
 }

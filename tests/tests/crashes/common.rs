@@ -8,7 +8,7 @@ use placement_client::PlacementClient;
 use tokio_util::sync::CancellationToken;
 use unprovision::cloud::{Cloud, OpenStack};
 use unprovision::core::{Outcome, TearDownRequest};
-use unprovision::orchestrator::{CaseReport, Orchestrator, Progress, Until};
+use unprovision::orchestrator::{CaseReport, Orchestrator, Progress, RunError, Until};
 use unprovision_testkit::rig::{Rig, SandboxClock};
 use unprovision_testkit::sandbox::{Sandbox, judge};
 use uuid::Uuid;
@@ -74,17 +74,7 @@ pub(crate) async fn until_it_dies(rig: &Rig, plan: &Plan, requests: &[TearDownRe
 pub(crate) async fn carry_on(rig: &Rig, requests: &[TearDownRequest]) -> Vec<CaseReport> {
     let rig = rig.restarted();
     let stop = CancellationToken::new();
-    let open = rig.orchestrator.open_cases().await.unwrap();
-    let limits = requests[0].limits;
-    for report in rig
-        .orchestrator
-        .resume(
-            &unprovision_testkit::rig::each_with(&open, limits),
-            Until::Ended,
-            &stop,
-        )
-        .await
-    {
+    for report in resume(&rig).await {
         report.unwrap();
     }
     let mut reports = Vec::new();
@@ -100,7 +90,16 @@ pub(crate) async fn carry_on(rig: &Rig, requests: &[TearDownRequest]) -> Vec<Cas
     reports
 }
 
-/// How many of our requests that change something were answered; and of those, accepted `deleted`s.
+/// Takes up whatever is open, with what is left of its limits.
+pub(crate) async fn resume(rig: &Rig) -> Vec<Result<CaseReport, RunError>> {
+    let open = rig.orchestrator.open_cases().await.unwrap();
+    let open = open.iter().map(|case| (case.id, case.remaining()));
+    let open = open.collect::<Vec<_>>();
+    let stop = CancellationToken::new();
+    rig.orchestrator.resume(&open, Until::Ended, &stop).await
+}
+
+/// How many of our requests that change something were answered.
 pub(crate) fn our_writes(sandbox: &Sandbox) -> usize {
     let log = sandbox.log();
     log.requests()

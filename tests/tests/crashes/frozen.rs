@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ironic_client::{Node, NodeUuid};
-use tokio_util::sync::CancellationToken;
 use unprovision::cloud::{Cloud, CloudError, OpenStack, Reads};
 use unprovision::core::{Action, ActionKind, Observation, Outcome};
 use unprovision::journal::JournalError;
-use unprovision::orchestrator::{Progress, RunError, Until};
+use unprovision::orchestrator::{Progress, RunError};
 use unprovision_testkit::rig::Rig;
 use unprovision_testkit::sandbox::ironic::State;
 use unprovision_testkit::sandbox::{Fault, Sandbox, Service};
 use uuid::Uuid;
 
-use crate::common::{assert_returned, cloud_of, secs, strategies, tear_downs, with_cloud};
+use crate::common::{
+    assert_clean, assert_returned, cloud_of, resume, secs, strategies, tear_downs, with_cloud,
+};
 
 const FROZEN_FOR: Duration = Duration::from_secs(600);
 const NEXT_TENANT: Uuid = Uuid::from_u128(0xbeef);
@@ -112,19 +113,10 @@ async fn a_frozen_process_does_not_hit_the_next_tenant_after_a_take_over() {
             let frozen = rig.tear_down(&requests);
             let meanwhile = async {
                 tokio::time::sleep(secs(60)).await;
-                let other = rig.restarted();
-                let open = other.orchestrator.open_cases().await.unwrap();
-                assert_eq!(open.len(), 1, "{what}");
-                let stop = CancellationToken::new();
-                let resumed = other
-                    .orchestrator
-                    .resume(
-                        &unprovision_testkit::rig::each_with(&open, requests[0].limits),
-                        Until::Ended,
-                        &stop,
-                    )
-                    .await;
-                assert_returned(&[resumed.into_iter().next().unwrap().unwrap()], &what);
+                let taken_over = resume(&rig.restarted()).await;
+                let reports = taken_over.into_iter().map(Result::unwrap).collect::<Vec<_>>();
+                assert_eq!(reports.len(), 1, "{what}");
+                assert_returned(&reports, &what);
                 rig.sandbox
                     .with(|world, now| world.nova_create(NEXT_TENANT, "baremetal", Some(node), now));
                 tokio::time::sleep(secs(60)).await;
@@ -200,7 +192,7 @@ async fn a_frozen_process_goes_on_where_nothing_has_changed() {
             requests[0].limits = rig.limits(secs(3600));
             let reports = rig.tear_down(&requests).await.unwrap();
             assert_returned(&reports, &what);
-            crate::common::assert_clean(&rig.sandbox, node, &what);
+            assert_clean(&rig.sandbox, node, &what);
             assert_eq!(tear_downs(&rig.sandbox, node), 1, "{what}");
         }
     }

@@ -9,7 +9,7 @@ use unprovision::orchestrator::{CaseReport, RunError, Until};
 use unprovision_testkit::rig::Rig;
 use unprovision_testkit::sandbox::{Fault, Sandbox, Service};
 
-use crate::common::{assert_clean, assert_returned, our_writes, secs, strategies, tear_downs};
+use crate::common::{assert_clean, assert_returned, our_writes, resume, secs, strategies, tear_downs};
 
 /// A cloud in which each request takes a while, so that two processes get between each other's steps.
 fn slow_cloud() -> Sandbox {
@@ -97,10 +97,7 @@ async fn a_case_that_two_work_on_is_carried_through_by_one() {
             let first = rig.orchestrator.run(&ids, Until::Ended, &stop);
             let second = async {
                 tokio::time::sleep(offset).await;
-                let open = other.orchestrator.open_cases().await.unwrap();
-                let taken = unprovision_testkit::rig::each_with(&open, request.limits);
-                let resumed = other.orchestrator.resume(&taken, Until::Ended, &stop);
-                resumed.await
+                resume(&other).await
             };
             let (mut both, second) = tokio::join!(first, second);
             both.extend(second);

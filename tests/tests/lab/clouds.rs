@@ -57,18 +57,19 @@ async fn a_revoked_token_is_replaced_in_the_middle() {
     for report in first.run(&cases, Until::Accepted, &stop).await {
         assert_eq!(report.unwrap().outcome, Progress::Accepted);
     }
-    let known = tokens(&scene);
-    scene.proxies.recorder.interfere(Arc::new(Revoke {
+    let both = [Service::Ironic, Service::Placement];
+    let revoke = Revoke {
         api: scene.api.clone(),
-        known: Mutex::new(known),
-        left: Mutex::new(2),
-    }));
+        known: tokens(&scene),
+        left: Mutex::new(both.to_vec()),
+    };
+    scene.proxies.recorder.interfere(Arc::new(revoke));
     let second = process().await;
     for report in resume(&second, limits(secs(150))).await {
         assert_eq!(outcome(&report), Outcome::Returned, "{report:?}");
     }
     let log = scene.proxies.recorder.exchanges();
-    for service in [Service::Ironic, Service::Placement] {
+    for service in both {
         let refused = |exchange: &&Exchange| {
             let status = exchange.answer.as_ref().map(|answer| answer.status);
             exchange.call.service == service && status == Some(StatusCode::UNAUTHORIZED)
@@ -95,26 +96,27 @@ fn tokens(scene: &Scene) -> Vec<HeaderValue> {
         .collect()
 }
 
-/// Revokes the first new tokens that come by.
+/// Revokes the first new token of each service.
 #[derive(Debug)]
 struct Revoke {
     api: Api,
-    known: Mutex<Vec<HeaderValue>>,
-    left: Mutex<u32>,
+    known: Vec<HeaderValue>,
+    left: Mutex<Vec<Service>>,
 }
 
 #[async_trait::async_trait]
 impl Interfere for Revoke {
     async fn before(&self, call: &Call) {
-        let Some(token) = &call.token else { return };
-        {
-            let (mut known, mut left) = (self.known.lock().unwrap(), self.left.lock().unwrap());
-            if known.contains(token) || *left == 0 {
-                return;
-            }
-            known.push(token.clone());
-            *left -= 1;
+        let new = call.token.as_ref().filter(|token| !self.known.contains(token));
+        let first = self
+            .left
+            .lock()
+            .unwrap()
+            .extract_if(.., |service| *service == call.service && new.is_some())
+            .count()
+            > 0;
+        if let Some(token) = new.filter(|_| first) {
+            self.api.revoke(token).await.unwrap();
         }
-        self.api.revoke(token).await.unwrap();
     }
 }

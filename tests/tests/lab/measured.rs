@@ -53,22 +53,6 @@ async fn ours(strategy: &str) -> Value {
         .map(|node| request(node, strategy))
         .collect::<Vec<_>>();
     let reports = tear_down(&orchestrator, &requests).await.unwrap();
-    if std::env::var_os("TRACE").is_some() {
-        for e in scene.proxies.recorder.exchanges() {
-            let done = e
-                .answer
-                .as_ref()
-                .map(|a| (a.at.at.as_millis(), a.status.as_u16()));
-            eprintln!(
-                "TRACE {} {:?} {} {} {}",
-                e.sent.at.as_millis(),
-                done,
-                e.call.method,
-                e.call.path.chars().take(90).collect::<String>(),
-                e.call.body["target"]
-            );
-        }
-    }
     scene.assert_returned(&reports).await;
     let times = reports.iter().map(|report| {
         (

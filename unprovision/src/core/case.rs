@@ -288,6 +288,9 @@ impl Case {
         if !refused && frees(&action) {
             self.free(at);
         }
+        if !refused && action.kind() == ActionKind::HandBack {
+            self.freed_at = None;
+        }
         let attempts = Attempts {
             sent: sent + u32::from(!refused),
             refused_in_row: if refused { refused_in_row + 1 } else { 0 },

@@ -31,15 +31,7 @@ pub enum Veto {
 /// Whether the write may be sent.
 pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Veto> {
     match action {
-        Action::Unprovision { carries, since, from } => {
-            let node = asked_for(case, seen)?;
-            let as_decided = (node.instance_uuid, node.provision_updated_at) == (*carries, *since);
-            veto(!as_decided || node.provision_state != *from, Veto::OtherInstance)?;
-            veto(
-                !carries_it(case, node) && !failed_on_its_way_out(case, node),
-                Veto::OtherInstance,
-            )
-        }
+        Action::Unprovision { .. } => tear_down(case, asked_for(case, seen)?, action),
         Action::Abort { from, .. } => {
             let node = asked_for(case, seen)?;
             veto(
@@ -76,7 +68,7 @@ pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Vet
             consumer,
         } => {
             veto(consumer.uuid != case.guard(), Veto::NotOurs)?;
-            veto(!may_be_offered(case, seen), Veto::NotFree)
+            veto(!may_be_offered(case, seen, Owner::Guard), Veto::NotFree)
         }
         Action::Release {
             whose: Owner::Instance,
@@ -85,7 +77,8 @@ pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Vet
             veto(consumer.uuid != case.instance_consumer(), Veto::NotOurs)?;
             veto(!matches!(case.kind, Kind::TearDown { .. }), Veto::NotOurs)?;
             veto(
-                !may_be_offered(case, seen) && !hidden_otherwise(seen, case),
+                !may_be_offered(case, seen, Owner::Instance)
+                    && !hidden_otherwise(case, seen, Owner::Instance),
                 Veto::NotFree,
             )
         }
@@ -99,6 +92,19 @@ fn veto(when: bool, why: Veto) -> Result<(), Veto> {
 fn asked_for<'a>(case: &Case, seen: &'a Observation) -> Result<&'a Node, Veto> {
     veto(!matches!(case.kind, Kind::TearDown { .. }), Veto::NotAsked)?;
     seen.node.as_ref().ok_or(Veto::OtherInstance)
+}
+
+fn tear_down(case: &Case, node: &Node, action: &Action) -> Result<(), Veto> {
+    let decided_from = Action::Unprovision {
+        carries: node.instance_uuid,
+        since: node.provision_updated_at,
+        from: node.provision_state.clone(),
+    };
+    veto(*action != decided_from, Veto::OtherInstance)?;
+    veto(
+        !carries_it(case, node) && !failed_on_its_way_out(case, node),
+        Veto::OtherInstance,
+    )
 }
 
 fn carries_it(case: &Case, node: &Node) -> bool {
@@ -158,19 +164,20 @@ fn reserved(
     veto(!is_free(node) && !still_in_use, Veto::NotFree)
 }
 
-/// Free, or never torn down at all, or gone for good and reserved.
-fn may_be_offered(case: &Case, seen: &Observation) -> bool {
+/// Free, or gone for good and hidden all the same.
+fn may_be_offered(case: &Case, seen: &Observation, released: Owner) -> bool {
     match &seen.node {
         Some(node) => is_free(node),
-        None => hidden_otherwise(seen, case),
+        None => hidden_otherwise(case, seen, released),
     }
 }
 
-/// Whether a reservation, or another consumer, keeps the provider from being offered once this allocation is gone.
-fn hidden_otherwise(seen: &Observation, case: &Case) -> bool {
+/// Whether a reservation, or our hold, keeps the provider from being offered once this allocation is gone.
+fn hidden_otherwise(case: &Case, seen: &Observation, released: Owner) -> bool {
     let Some(view) = &seen.provider else { return true };
     let Some(class) = &case.found.class else {
         return false;
     };
-    view.is_reserved(class) || view.holders.contains_key(&case.guard())
+    let held = released != Owner::Guard && view.holders.contains_key(&case.guard());
+    view.is_reserved(class) || held
 }

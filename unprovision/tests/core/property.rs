@@ -15,7 +15,7 @@ use crate::build::{
     node, one_unit, other_class, provider, reserve, unprovision,
 };
 
-const CASES: u64 = 60_000;
+const CASES: u64 = 12_000;
 
 /// The same numbers in every run (splitmix64), so that a failure can be seen again by its seed.
 struct Dice(u64);
@@ -49,6 +49,7 @@ fn some_node(dice: &mut Dice) -> Node {
         "cleaning",
         "clean failed",
         "manageable",
+        "manageable",
         "error",
     ];
     let state = if dice.one_in(2) {
@@ -66,9 +67,10 @@ fn some_node(dice: &mut Dice) -> Node {
             Some(PowerState::Off),
             Some(PowerState::Off),
         ]),
-        maintenance: dice.one_in(5),
+        maintenance: dice.one_in(4),
         fault: dice.pick(&[
             None,
+            Some(Fault::CleanFailure),
             Some(Fault::CleanFailure),
             Some(Fault::Other("power failure".into())),
         ]),
@@ -125,6 +127,7 @@ fn some_case(dice: &mut Dice) -> Case {
             unprovision(&in_use()),
             hand_over(),
             reserve(),
+            Action::Manage { since },
             Action::Manage { since },
             Action::Provide { since },
         ];

@@ -1,0 +1,3 @@
+//! What every implementation of a trait must do, to be run against each.
+
+pub mod journal;

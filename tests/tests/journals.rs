@@ -1,0 +1,199 @@
+//! The journals: the conformance suite for each, and what is special about a file.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures::TryStreamExt;
+use jiff::Timestamp;
+use tempfile::TempDir;
+use unprovision::core::{CaseId, Entry, Event};
+use unprovision::journal::{Journal, JournalError, MemoryJournal, Seq, SqliteJournal};
+use unprovision_testkit::conformance::journal::{run_all, run_shared};
+use uuid::Uuid;
+
+const CASE: CaseId = CaseId(Uuid::from_u128(1));
+
+fn entry() -> Entry {
+    Entry {
+        at: Timestamp::UNIX_EPOCH,
+        event: Event::Freed,
+    }
+}
+
+async fn sqlite(path: &Path) -> Arc<dyn Journal> {
+    Arc::new(SqliteJournal::open(path).await.unwrap())
+}
+
+/// The text of the error with all its sources.
+async fn refusal(path: &Path) -> String {
+    let error = SqliteJournal::open(path).await.unwrap_err();
+    assert!(matches!(error, JournalError::Storage { .. }), "{error:?}");
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(below) = source {
+        text = format!("{text}: {below}");
+        source = below.source();
+    }
+    text
+}
+
+#[tokio::test]
+async fn memory_is_a_journal() {
+    run_all(async || Arc::new(MemoryJournal::new()) as Arc<dyn Journal>).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn memory_is_a_journal_for_several_threads() {
+    run_all(async || Arc::new(MemoryJournal::new()) as Arc<dyn Journal>).await;
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    run_shared(Arc::clone(&journal), journal).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_is_a_journal() {
+    let dir = TempDir::new().unwrap();
+    let made = AtomicU32::new(0);
+    let make = async || {
+        let name = format!("{}.db", made.fetch_add(1, Ordering::Relaxed));
+        sqlite(&dir.path().join(name)).await
+    };
+    run_all(make).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_handles_on_a_file_are_one_journal() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("journal.db");
+    run_shared(sqlite(&path).await, sqlite(&path).await).await;
+}
+
+/// Opening lays the file out; eight processes may do that at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_new_file_may_be_opened_by_many_at_once() {
+    for _ in 0..5 {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("journal.db");
+        let opens = (0..8).map(|_| {
+            let path = path.clone();
+            tokio::spawn(async move { SqliteJournal::open(&path).await.map(drop) })
+        });
+        for opened in futures::future::join_all(opens).await {
+            opened.unwrap().unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_survives_being_closed_and_opened() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("journal.db");
+    for seq in 0..5 {
+        let journal = sqlite(&path).await;
+        assert_eq!(journal.read(CASE).await.unwrap().len() as u64, seq);
+        journal.append(CASE, Seq(seq), &[entry()]).await.unwrap();
+    }
+    let open = sqlite(&path).await.open_cases().try_collect::<Vec<_>>().await;
+    assert_eq!(open.unwrap(), [CASE]);
+}
+
+#[tokio::test]
+async fn a_file_and_its_companions_are_for_their_owner_only() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("state/unprovision/journal.db");
+    let journal = sqlite(&path).await;
+    journal.append(CASE, Seq(0), &[entry()]).await.unwrap();
+    let files = std::fs::read_dir(path.parent().unwrap()).unwrap();
+    let mut seen = 0;
+    for file in files {
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{:?}", file.file_name());
+        seen += 1;
+    }
+    assert!(seen >= 2, "the file and at least its log");
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_version_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("journal.db");
+    let newer = empty_database(2);
+    std::fs::write(&path, &newer).unwrap();
+    let text = refusal(&path).await;
+    assert!(
+        text.contains("newer version (layout 2, this one knows 1)"),
+        "{text}"
+    );
+    assert!(text.contains("journal.db"), "{text}");
+    assert!(refusal(&path).await.contains("newer version"), "again");
+}
+
+#[tokio::test]
+async fn a_file_of_this_version_is_taken() {
+    for layout in [0, 1] {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("journal.db");
+        std::fs::write(&path, empty_database(layout)).unwrap();
+        sqlite(&path)
+            .await
+            .append(CASE, Seq(0), &[entry()])
+            .await
+            .unwrap();
+    }
+}
+
+/// Also for root, whom permissions do not stop: a folder that is a file, and one of the kernel's.
+#[tokio::test]
+async fn a_place_that_cannot_be_written_is_named() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "not a folder").unwrap();
+    for path in [
+        file.join("journal.db"),
+        dir.path().to_owned(),
+        "/proc/unprovision/journal.db".into(),
+    ] {
+        let text = refusal(&path).await;
+        assert!(text.contains(path.to_str().unwrap()), "{text}");
+        assert!(text.contains("could not make it: "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn something_else_than_a_journal_is_refused_and_left_as_it_is() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("notes.txt");
+    let notes = "not a database, but somebody's notes\n".repeat(100);
+    std::fs::write(&path, &notes).unwrap();
+    let text = refusal(&path).await;
+    assert!(
+        text.contains("notes.txt") && text.contains("not a database"),
+        "{text}"
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), notes);
+}
+
+/// SQLite's file format, as far as an empty database needs it: one page with a header and an empty table of tables.
+fn empty_database(user_version: u32) -> Vec<u8> {
+    let mut page = vec![0; 4096];
+    page[..16].copy_from_slice(b"SQLite format 3\0");
+    page[16..18].copy_from_slice(&4096_u16.to_be_bytes());
+    page[18..24].copy_from_slice(&[1, 1, 0, 64, 32, 32]);
+    for (at, value) in [
+        (24, 1),
+        (28, 1),
+        (44, 4),
+        (56, 1),
+        (60, user_version),
+        (92, 1),
+        (96, 3_045_000),
+    ] {
+        page[at..at + 4].copy_from_slice(&value.to_be_bytes());
+    }
+    // A leaf of a table's tree without cells, whose content begins at the end of the page.
+    page[100] = 0x0d;
+    page[105..107].copy_from_slice(&4096_u16.to_be_bytes());
+    page
+}
