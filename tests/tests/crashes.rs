@@ -1,4 +1,8 @@
 //! A process may die at any point, and two may work at the same time: the end is the same, and nothing is done twice.
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy's exception for tests does not see helpers beside them"
+)]
 
 #[path = "crashes/common.rs"]
 mod common;

@@ -1,4 +1,8 @@
 //! The journals: the conformance suite for each, and what is special about a file.
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy's exception for tests does not see helpers beside them"
+)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -72,7 +76,7 @@ async fn two_handles_on_a_file_are_one_journal() {
 /// Opening lays the file out; eight processes may do that at the same time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_new_file_may_be_opened_by_many_at_once() {
-    for _ in 0..5 {
+    for _ in 0..20 {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("journal.db");
         let opens = (0..8).map(|_| {
@@ -157,7 +161,10 @@ async fn a_place_that_cannot_be_written_is_named() {
     ] {
         let text = refusal(&path).await;
         assert!(text.contains(path.to_str().unwrap()), "{text}");
-        assert!(text.contains("could not make it: "), "{text}");
+        assert!(
+            text.contains("could not make it: ") || text.contains("could not open it: "),
+            "{text}"
+        );
     }
 }
 

@@ -173,7 +173,6 @@ impl Api {
     }
 
     /// All nodes of a class, as far as it matters whether they are free.
-    #[allow(clippy::missing_errors_doc)]
     pub async fn nodes(&self, resource_class: &str) -> Result<BTreeMap<Uuid, Value>, LabError> {
         let fields = "uuid,provision_state,instance_uuid,maintenance,power_state,retired";
         let path = format!("/v1/nodes?resource_class={resource_class}&fields={fields}");
@@ -185,7 +184,6 @@ impl Api {
     }
 
     /// Asks for a provision state.
-    #[allow(clippy::missing_errors_doc)]
     pub async fn provision(&self, node: Uuid, target: &str) -> Result<(), LabError> {
         let path = format!("/v1/nodes/{node}/states/provision");
         self.call(Service::Ironic, Method::PUT, &path, &json!({ "target": target }))
@@ -194,7 +192,6 @@ impl Api {
     }
 
     /// The providers that Placement offers for one unit of a class.
-    #[allow(clippy::missing_errors_doc)]
     pub async fn candidates(&self, class: &str) -> Result<BTreeSet<Uuid>, LabError> {
         let path = format!("/allocation_candidates?resources={class}:1");
         let answer = self.get(Service::Placement, &path).await?;
@@ -203,7 +200,6 @@ impl Api {
     }
 
     /// Who holds something of a provider.
-    #[allow(clippy::missing_errors_doc)]
     pub async fn holders(&self, provider: Uuid) -> Result<BTreeSet<Uuid>, LabError> {
         let answer = self
             .get(
@@ -216,14 +212,12 @@ impl Api {
     }
 
     /// What a consumer holds, as Placement says it.
-    #[allow(clippy::missing_errors_doc)]
     pub async fn consumer(&self, consumer: Uuid) -> Result<Value, LabError> {
         self.get(Service::Placement, &format!("/allocations/{consumer}"))
             .await
     }
 
     /// A provider's inventories, as Placement says them.
-    #[allow(clippy::missing_errors_doc)]
     pub async fn inventories(&self, provider: Uuid) -> Result<Value, LabError> {
         self.get(
             Service::Placement,
@@ -233,7 +227,6 @@ impl Api {
     }
 
     /// Replaces a provider's inventories.
-    #[allow(clippy::missing_errors_doc)]
     pub async fn set_inventories(&self, provider: Uuid, new: &Value) -> Result<(), LabError> {
         let path = format!("/resource_providers/{provider}/inventories");
         self.call(Service::Placement, Method::PUT, &path, new)
@@ -242,7 +235,6 @@ impl Api {
     }
 
     /// Takes everything from a consumer without asking for its generation, as Nova does.
-    #[allow(clippy::missing_errors_doc)]
     pub async fn drop_consumer(&self, consumer: Uuid) -> Result<(), LabError> {
         let path = format!("/allocations/{consumer}");
         self.call(Service::Placement, Method::DELETE, &path, &Value::Null)
@@ -251,7 +243,6 @@ impl Api {
     }
 
     /// Makes a token of anybody's worthless.
-    #[allow(clippy::missing_errors_doc)]
     pub async fn revoke(&self, token: &http::HeaderValue) -> Result<(), LabError> {
         let request = self.http.delete(format!("{}/auth/tokens", self.keystone));
         let request = request

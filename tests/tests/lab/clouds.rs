@@ -1,8 +1,9 @@
 //! One credential for both services, and a token that becomes worthless on the way.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use http::{HeaderValue, StatusCode};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use unprovision::core::Outcome;
 use unprovision::journal::{Journal, MemoryJournal};
@@ -107,16 +108,14 @@ struct Revoke {
 #[async_trait::async_trait]
 impl Interfere for Revoke {
     async fn before(&self, call: &Call) {
-        let new = call.token.as_ref().filter(|token| !self.known.contains(token));
-        let first = self
-            .left
-            .lock()
-            .unwrap()
-            .extract_if(.., |service| *service == call.service && new.is_some())
-            .count()
-            > 0;
-        if let Some(token) = new.filter(|_| first) {
+        let Some(token) = call.token.as_ref().filter(|token| !self.known.contains(token)) else {
+            return;
+        };
+        // Others with the same token wait here until it is worthless.
+        let mut left = self.left.lock().await;
+        if left.contains(&call.service) {
             self.api.revoke(token).await.unwrap();
+            left.retain(|service| *service != call.service);
         }
     }
 }

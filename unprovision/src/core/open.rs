@@ -36,7 +36,8 @@ pub enum CannotOpen {
         asked: Uuid,
     },
     #[error(
-        "node {node} is `{state}` and does not carry instance {asked}, nor does Placement know that it did"
+        "node {node} is `{state}` and does not carry instance {asked}, nor does Placement know that it did; a tear-down \
+         that was begun is carried on with `unprovision resume`"
     )]
     NoInstance {
         node: String,

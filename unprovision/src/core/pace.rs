@@ -13,6 +13,8 @@ use super::{
 
 /// How long after a lost answer the service may still be about to apply the write.
 const LOST: SignedDuration = SignedDuration::from_secs(5);
+/// How soon a write to Placement that was surely not applied is sent again.
+const IN_VAIN: SignedDuration = SignedDuration::from_secs(2);
 
 /// Lets the write through, or waits until it may be sent.
 pub(super) fn pace(case: &Case, action: Action, seen: &Observation, now: Timestamp) -> Decision {
@@ -29,6 +31,8 @@ pub(super) fn pace(case: &Case, action: Action, seen: &Observation, now: Timesta
         LastAttempt::Refused(refusal) => before.at + patience(case, before, refusal),
         LastAttempt::Applied if still_there(&action, before) => before.at + LAGGING,
         LastAttempt::Unknown if still_there(&action, before) => before.at + LOST,
+        // Its generation has not moved, so it was not applied; a service that is broken is not to be hammered.
+        LastAttempt::Unknown if action == before.action => before.at + IN_VAIN,
         LastAttempt::Applied | LastAttempt::Unknown => return Decision::Act(action),
     };
     if until <= now {

@@ -1,5 +1,6 @@
 //! A journal in one SQLite file: the embedded default.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -42,10 +43,7 @@ impl SqliteJournal {
             // With WAL, anything less may lose the last entries when the machine loses its power.
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(Duration::from_secs(10));
-        let opened = SqlitePoolOptions::new()
-            .max_connections(4)
-            .connect_with(options)
-            .await;
+        let opened = connect(&options).await;
         let pool = opened.map_err(|error| storage(path, "open it", error))?;
         let journal = Self {
             path: path.to_owned(),
@@ -163,19 +161,41 @@ fn storage(path: &Path, what: &str, error: sqlx::Error) -> JournalError {
     }
 }
 
-/// SQLite would make the file readable by everybody.
+/// SQLite does not wait for others that make the same new file ready at the same time: that is done here.
+async fn connect(options: &SqliteConnectOptions) -> Result<SqlitePool, sqlx::Error> {
+    let mut tries = 0;
+    loop {
+        let pool = SqlitePoolOptions::new().max_connections(4);
+        match pool.connect_with(options.clone()).await {
+            Err(error) if is_busy(&error) && tries < 100 => {
+                tries += 1;
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            connected => return connected,
+        }
+    }
+}
+
+/// `SQLITE_BUSY`, which is the lowest byte of a code.
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.and_then(|code| code.parse::<u32>().ok())
+        .is_some_and(|code| code & 0xff == 5)
+}
+
+/// SQLite would make the file readable by everybody. One that exists is not touched: closing it here would take away the
+/// locks that another handle of this process has on it.
 fn private(path: &Path) -> Result<(), JournalError> {
     use std::os::unix::fs::OpenOptionsExt;
     let made = || {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder)?;
         }
-        std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(path)
-            .map(drop)
+        let mut new = std::fs::OpenOptions::new();
+        match new.write(true).create_new(true).mode(0o600).open(path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
     };
     made().map_err(|error| storage(path, "make it", sqlx::Error::Io(error)))
 }

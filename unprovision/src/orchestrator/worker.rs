@@ -237,7 +237,8 @@ impl<'a> Worker<'a> {
         };
         let event = match answer {
             Ok(()) => Event::Applied,
-            Err(error) if error.class == Class::Unknown => Event::Unknown {
+            // An answer that cannot be understood tells nothing about whether the write was applied, either.
+            Err(error) if matches!(error.class, Class::Unknown | Class::Bug) => Event::Unknown {
                 message: error.to_string(),
             },
             Err(error) => {

@@ -66,16 +66,6 @@ fn every_action() -> Vec<Action> {
 }
 
 fn every_event() -> Vec<Event> {
-    let ending = |outcome| Ending {
-        outcome,
-        reason: "words, \"quoted\" – größer".to_owned(),
-        held: outcome != Outcome::Returned,
-    };
-    let refusal = |kind, retry_after| Refusal {
-        kind,
-        message: "locked by conductor-1 [req-1]".to_owned(),
-        retry_after,
-    };
     let mut events = vec![
         Story::tear_down().entries.remove(0).event,
         Story::guard().entries.remove(0).event,
@@ -93,11 +83,24 @@ fn every_event() -> Vec<Event> {
             message: "timed out".to_owned(),
         },
         Event::Resumed { limits: limits() },
-        Event::Refused {
-            refusal: refusal(RefusalKind::Busy, Some(Duration::from_millis(1500))),
-        },
+        refused(RefusalKind::Busy, Some(Duration::from_millis(1500))),
     ];
     events.extend(every_action().into_iter().map(|write| Event::Intended { write }));
+    events.extend(every_refusal());
+    events.extend(every_ending());
+    events
+}
+
+fn refused(kind: RefusalKind, retry_after: Option<Duration>) -> Event {
+    let refusal = Refusal {
+        kind,
+        message: "locked by conductor-1 [req-1]".to_owned(),
+        retry_after,
+    };
+    Event::Refused { refusal }
+}
+
+fn every_refusal() -> impl Iterator<Item = Event> {
     use RefusalKind as R;
     let kinds = [
         R::Locked,
@@ -111,9 +114,10 @@ fn every_event() -> Vec<Event> {
         R::NotFound,
         R::Other,
     ];
-    events.extend(kinds.map(|kind| Event::Refused {
-        refusal: refusal(kind, None),
-    }));
+    kinds.into_iter().map(|kind| refused(kind, None))
+}
+
+fn every_ending() -> impl Iterator<Item = Event> {
     let outcomes = [
         Outcome::Returned,
         Outcome::Blocked,
@@ -121,15 +125,17 @@ fn every_event() -> Vec<Event> {
         Outcome::TimedOut,
         Outcome::Gone,
     ];
-    for outcome in outcomes {
-        events.push(Event::Suspended {
-            ending: ending(outcome),
-        });
-        events.push(Event::Closed {
-            ending: ending(outcome),
-        });
-    }
-    events
+    outcomes.into_iter().flat_map(|outcome| {
+        let ending = Ending {
+            outcome,
+            reason: "words, \"quoted\" – größer".to_owned(),
+            held: outcome != Outcome::Returned,
+        };
+        let suspended = Event::Suspended {
+            ending: ending.clone(),
+        };
+        [suspended, Event::Closed { ending }]
+    })
 }
 
 fn every_entry() -> Vec<Entry> {

@@ -1,4 +1,9 @@
 //! Tables and properties of the pure core: no runtime, no clock, no IO.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "clippy's exception for tests does not see helpers beside them"
+)]
 
 mod build;
 mod deadline;
@@ -10,3 +15,4 @@ mod property;
 mod start;
 mod strategies;
 mod vetoes;
+mod vetoes_placement;

@@ -120,6 +120,12 @@ fn some_case(dice: &mut Dice) -> Case {
         found.units.clear();
     }
     let mut story = Story::new(kind, limits, found);
+    // A cure under way, which chance alone would seldom bring about.
+    if dice.one_in(3) {
+        story = story
+            .torn_down()
+            .applied(0, Action::Manage { since: Some(at(-1)) });
+    }
     for _ in 0..dice.roll(5) {
         let seconds = i64::try_from(dice.roll(200)).unwrap();
         let since = dice.pick(&[None, Some(at(-1000)), Some(at(1)), Some(at(150))]);
@@ -127,7 +133,6 @@ fn some_case(dice: &mut Dice) -> Case {
             unprovision(&in_use()),
             hand_over(),
             reserve(),
-            Action::Manage { since },
             Action::Manage { since },
             Action::Provide { since },
         ];
@@ -164,9 +169,7 @@ fn offered_without(view: &ProviderView, gone: ConsumerUuid, reserved: u32) -> bo
 
 /// Why the write must not be sent, if so.
 fn forbidden(case: &Case, seen: &Observation, action: &Action, now: Timestamp) -> Option<&'static str> {
-    let no_one = ConsumerUuid(ELSEWHERE.0);
     let carries = seen.node.as_ref().and_then(|node| node.instance_uuid);
-    let free = seen.node.as_ref().is_some_and(is_free);
     if action.is_to_ironic() {
         if matches!(case.kind, Kind::Guard { .. }) {
             return Some("the guard changes a node");
@@ -189,6 +192,16 @@ fn forbidden(case: &Case, seen: &Observation, action: &Action, now: Timestamp) -
             let persons = node.maintenance && node.fault != Some(Fault::CleanFailure);
             persons.then_some("done against a person's maintenance")
         }
+        Action::Unprovision { .. } | Action::Abort { .. } => None,
+        _ => forbidden_to_placement(case, seen, action),
+    }
+}
+
+fn forbidden_to_placement(case: &Case, seen: &Observation, action: &Action) -> Option<&'static str> {
+    let no_one = ConsumerUuid(ELSEWHERE.0);
+    let carries = seen.node.as_ref().and_then(|node| node.instance_uuid);
+    let free = seen.node.as_ref().is_some_and(is_free);
+    match action {
         Action::SetReserved { to, .. } => {
             let view = seen.provider.as_ref()?;
             let lowered = *to < view.inventories.inventories[&class()].reserved;
@@ -225,7 +238,7 @@ fn forbidden(case: &Case, seen: &Observation, action: &Action, now: Timestamp) -
             (!free && offered_without(view, own, reserved))
                 .then_some("released although the node is not free")
         }
-        Action::Unprovision { .. } | Action::Abort { .. } => None,
+        _ => None,
     }
 }
 

@@ -1,19 +1,19 @@
-//! The veto: each bad write is refused, one row each; and its good neighbour passes.
+//! The veto, for writes to Ironic: each bad write is refused, one row each; and its good neighbour passes.
 
 use ironic_client::{Fault, Node, ProvisionState};
 use placement_client::{ConsumerGeneration, ConsumerUuid};
-use unprovision::core::{Action, Case, Event, Giver, Limits, Observation, Owner, ProviderView, Veto, check};
+use unprovision::core::{Action, Case, Event, Giver, Limits, Observation, Owner, Veto, check};
 
 use crate::build::{
-    INSTANCE, ProviderExt, STRANGER, Story, at, class, guard, hand_over, in_use, instance, limits, node,
-    one_unit, other_class, provider, reserve, seen, tenant, unprovision,
+    INSTANCE, ProviderExt, STRANGER, Story, at, guard, in_use, instance, limits, node, provider, seen,
+    tenant, unprovision,
 };
 
-fn case() -> Case {
+pub(crate) fn case() -> Case {
     Story::tear_down().case()
 }
 
-fn torn_down() -> Case {
+pub(crate) fn torn_down() -> Case {
     Story::tear_down().torn_down().case()
 }
 
@@ -29,20 +29,7 @@ fn curing() -> Case {
     story.torn_down().case()
 }
 
-fn reserved_by_us() -> Case {
-    Story::tear_down().applied(0, reserve()).torn_down().case()
-}
-
-fn beside_nova() -> Case {
-    let mut story = Story::tear_down();
-    if let Event::Opened { found, .. } = &mut story.entries[0].event {
-        found.nova = true;
-        found.reserved = 1;
-    }
-    story.torn_down().case()
-}
-
-fn giver(uuid: ConsumerUuid) -> Giver {
+pub(crate) fn giver(uuid: ConsumerUuid) -> Giver {
     Giver {
         uuid,
         generation: ConsumerGeneration::At(3),
@@ -51,38 +38,26 @@ fn giver(uuid: ConsumerUuid) -> Giver {
     }
 }
 
-fn release(whose: Owner, uuid: ConsumerUuid) -> Action {
+pub(crate) fn release(whose: Owner, uuid: ConsumerUuid) -> Action {
     Action::Release {
         whose,
         consumer: giver(uuid),
     }
 }
 
-fn lower(view: &ProviderView) -> Action {
-    Action::set_reserved(view, &class(), 0).unwrap()
-}
-
-fn held(node: Node) -> Observation {
+pub(crate) fn held(node: Node) -> Observation {
     seen(node, provider().held_by(guard()))
 }
 
-fn full() -> ProviderView {
-    provider().reserved(1)
-}
-
-fn cleaning() -> Node {
+pub(crate) fn cleaning() -> Node {
     node(ProvisionState::Cleaning)
 }
 
-fn free() -> Node {
+pub(crate) fn free() -> Node {
     node(ProvisionState::Available)
 }
 
-fn stranger() -> ConsumerUuid {
-    ConsumerUuid(STRANGER)
-}
-
-fn of_a_stranger() -> Node {
+pub(crate) fn of_a_stranger() -> Node {
     Node {
         instance_uuid: Some(STRANGER),
         ..in_use()
@@ -90,12 +65,12 @@ fn of_a_stranger() -> Node {
 }
 
 #[track_caller]
-fn assert_vetoed(what: &str, case: &Case, seen: &Observation, action: &Action, why: Veto) {
+pub(crate) fn assert_vetoed(what: &str, case: &Case, seen: &Observation, action: &Action, why: Veto) {
     assert_eq!(check(case, seen, action), Err(why), "{what}: {action}");
 }
 
 #[track_caller]
-fn assert_passes(what: &str, case: &Case, seen: &Observation, action: &Action) {
+pub(crate) fn assert_passes(what: &str, case: &Case, seen: &Observation, action: &Action) {
     assert_eq!(check(case, seen, action), Ok(()), "{what}: {action}");
 }
 
@@ -251,246 +226,5 @@ fn nothing_is_cured_that_nobody_asked_to_cure() {
         &held(carries),
         &provide,
         Veto::OtherInstance,
-    );
-}
-
-#[test]
-fn no_hold_is_released_before_the_node_is_free() {
-    let ours = release(Owner::Guard, guard());
-    assert_passes("free", &torn_down(), &held(free()), &ours);
-    let maintained = Node {
-        maintenance: true,
-        ..free()
-    };
-    let retired = Node {
-        retired: true,
-        ..free()
-    };
-    let powerless = Node {
-        power_state: None,
-        ..free()
-    };
-    for not_free in [
-        cleaning(),
-        maintained,
-        retired,
-        powerless,
-        in_use(),
-        of_a_stranger(),
-    ] {
-        assert_vetoed(
-            "ours",
-            &torn_down(),
-            &held(not_free.clone()),
-            &ours,
-            Veto::NotFree,
-        );
-        let exposed = seen(not_free, provider().held_by(instance()));
-        let own = release(Owner::Instance, instance());
-        assert_vetoed("the instance's", &torn_down(), &exposed, &own, Veto::NotFree);
-    }
-    let gone = seen(None, provider().held_by(guard()));
-    assert_vetoed(
-        "gone, and not reserved",
-        &torn_down(),
-        &gone,
-        &ours,
-        Veto::NotFree,
-    );
-    assert_passes(
-        "gone, and reserved",
-        &torn_down(),
-        &seen(None, full().held_by(guard())),
-        &ours,
-    );
-    let own = release(Owner::Instance, instance());
-    let reserved = seen(cleaning(), full().held_by(instance()));
-    assert_passes(
-        "the instance's, behind a reservation",
-        &torn_down(),
-        &reserved,
-        &own,
-    );
-}
-
-#[test]
-fn nobody_elses_allocation_is_touched() {
-    let seen_free = seen(free(), provider().held_by(stranger()));
-    for whose in [Owner::Guard, Owner::Instance] {
-        let action = release(whose, stranger());
-        assert_vetoed("a stranger's", &torn_down(), &seen_free, &action, Veto::NotOurs);
-    }
-    assert_vetoed(
-        "swapped",
-        &torn_down(),
-        &seen_free,
-        &release(Owner::Guard, instance()),
-        Veto::NotOurs,
-    );
-    assert_vetoed(
-        "swapped",
-        &torn_down(),
-        &seen_free,
-        &release(Owner::Instance, guard()),
-        Veto::NotOurs,
-    );
-
-    let hand = |receiver, from| Action::HandOver {
-        receiver,
-        generation: ConsumerGeneration::New,
-        units: one_unit(),
-        giver: Some(giver(from)),
-    };
-    let now = seen(in_use(), provider().held_by(instance()));
-    assert_passes("to us", &case(), &now, &hand_over());
-    assert_vetoed(
-        "to a stranger",
-        &case(),
-        &now,
-        &hand(stranger(), instance()),
-        Veto::NotOurs,
-    );
-    assert_vetoed(
-        "from a stranger",
-        &case(),
-        &now,
-        &hand(guard(), stranger()),
-        Veto::NotOurs,
-    );
-
-    let back = |from, to| Action::HandBack {
-        from,
-        generation: ConsumerGeneration::At(1),
-        units: one_unit(),
-        to: giver(to),
-    };
-    assert_passes("back", &case(), &held(in_use()), &back(guard(), instance()));
-    assert_vetoed(
-        "from a stranger",
-        &case(),
-        &held(in_use()),
-        &back(stranger(), instance()),
-        Veto::NotOurs,
-    );
-    assert_vetoed(
-        "to a stranger",
-        &case(),
-        &held(in_use()),
-        &back(guard(), stranger()),
-        Veto::NotOurs,
-    );
-    for left in [cleaning(), free(), of_a_stranger()] {
-        let action = back(guard(), instance());
-        assert_vetoed("it has left", &case(), &held(left), &action, Veto::OtherInstance);
-    }
-}
-
-#[test]
-fn a_reservation_is_lowered_only_on_a_free_node_and_only_ours() {
-    let view = full();
-    assert_passes(
-        "raised at any time",
-        &case(),
-        &seen(in_use(), provider()),
-        &reserve(),
-    );
-    assert_passes(
-        "ours, free",
-        &reserved_by_us(),
-        &seen(free(), full()),
-        &lower(&view),
-    );
-    assert_passes(
-        "ours, still in use",
-        &reserved_by_us(),
-        &seen(in_use(), full()),
-        &lower(&view),
-    );
-    assert_passes(
-        "Nova's, free",
-        &beside_nova(),
-        &seen(free(), full()),
-        &lower(&view),
-    );
-    assert_vetoed(
-        "not free",
-        &reserved_by_us(),
-        &seen(cleaning(), full()),
-        &lower(&view),
-        Veto::NotFree,
-    );
-    assert_vetoed(
-        "gone",
-        &reserved_by_us(),
-        &seen(None, full()),
-        &lower(&view),
-        Veto::NotFree,
-    );
-    assert_vetoed(
-        "not ours",
-        &torn_down(),
-        &seen(free(), full()),
-        &lower(&view),
-        Veto::NotOurs,
-    );
-    let unexplained = seen(cleaning(), full());
-    assert_vetoed(
-        "Nova's, not free",
-        &beside_nova(),
-        &unexplained,
-        &lower(&view),
-        Veto::NotOurs,
-    );
-    let strangers = seen(of_a_stranger(), full());
-    assert_vetoed(
-        "another's",
-        &reserved_by_us(),
-        &strangers,
-        &lower(&view),
-        Veto::NotFree,
-    );
-}
-
-#[test]
-fn nothing_else_of_the_inventory_is_changed() {
-    let mut view = provider();
-    let more = view.inventories.inventories[&class()].clone();
-    view.inventories.inventories.insert(other_class(), more);
-    let now = seen(in_use(), view.clone());
-    let right = Action::reserve_all(&view, &class()).unwrap();
-    assert_passes("the class of the case", &case(), &now, &right);
-    let wrong = Action::reserve_all(&view, &other_class()).unwrap();
-    assert_vetoed("another class", &case(), &now, &wrong, Veto::NotOurs);
-
-    let spoil = |change: fn(&mut ProviderView)| {
-        let mut spoiled = view.clone();
-        change(&mut spoiled);
-        Action::reserve_all(&spoiled, &class()).unwrap()
-    };
-    let spoiled: [(&str, fn(&mut ProviderView)); 4] = [
-        ("the total", |view| {
-            view.inventories.inventories.get_mut(&class()).unwrap().total = 2
-        }),
-        ("a class gone", |view| {
-            drop(view.inventories.inventories.remove(&other_class()))
-        }),
-        ("an old generation", |view| view.inventories.generation.0 -= 1),
-        ("another's reservation", |view| {
-            view.inventories
-                .inventories
-                .get_mut(&other_class())
-                .unwrap()
-                .reserved = 1;
-        }),
-    ];
-    for (what, change) in spoiled {
-        assert_vetoed(what, &case(), &now, &spoil(change), Veto::NotOurs);
-    }
-    assert_vetoed(
-        "no provider",
-        &case(),
-        &seen(in_use(), None),
-        &right,
-        Veto::NotOurs,
     );
 }
