@@ -1,6 +1,6 @@
 //! The pure core: what was observed goes in, at most one write comes out.
 //!
-//! [`decide`] runs the common rules ([`rules`]), asks the strategy, turns its step into a decision
+//! [`decide`] runs the common rules (`rules`), asks the strategy, turns its step into a decision
 //! (`tear_down` for the way out of the instance) and has [`check`] veto it. Nothing here waits, sends or reads a clock.
 
 mod action;
