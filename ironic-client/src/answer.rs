@@ -71,6 +71,8 @@ pub(crate) fn refusal(asked: &Asked, response: &Response<Bytes>) -> Error {
             asked: asked.version,
             offered: offered(response),
         }),
+        // Whatever stands in the way of Ironic may say 404 too: that is no word about a node.
+        StatusCode::NOT_FOUND if header_of(response.headers(), VERSION_HEADER).is_none() => ErrorKind::Server,
         _ => kind(status, &message),
     };
     if status.is_redirection() {

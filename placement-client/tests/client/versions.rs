@@ -181,7 +181,7 @@ async fn a_service_without_a_readable_document_is_asked_for_its_providers() {
 async fn what_is_not_placement_at_all_is_an_error() {
     for (status, kind) in [
         (401, ErrorKind::Unauthorized),
-        (404, ErrorKind::NotFound),
+        (404, ErrorKind::NoAnswer(Class::Transient)),
         (200, ErrorKind::Unsupported),
     ] {
         let (client, _) = raw(move |_| text(status, "<html>welcome</html>"));

@@ -9,6 +9,7 @@
 
 mod common;
 mod conflicts;
+mod elsewhere;
 mod failures;
 mod locks;
 mod refusals;

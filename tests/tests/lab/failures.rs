@@ -142,6 +142,11 @@ async fn c09_a_node_that_is_removed_is_gone_and_never_offered() {
     let remove = async {
         for node in &scene.nodes {
             scene.until_state(node, "clean wait").await;
+            // A node that is gone before that keeps its instance's allocation, which is not ours.
+            until("the instance is released", async || {
+                !scene.placement(node.node).await.0.contains(&node.instance)
+            })
+            .await;
             scene.maintenance(node, true).await;
             let path = &format!("/v1/nodes/{}", node.node);
             until("the node is removed", async || {

@@ -220,8 +220,9 @@ impl Case {
         }
     }
 
-    /// Whether something of ours may hold the provider, as far as the journal tells.
-    pub fn may_hold(&self) -> bool {
+    /// Whether our consumer holds the unit, as far as the journal tells. Placement deletes no provider of which somebody holds
+    /// a unit: if it does not show the provider then, it is not the Placement that the case was begun with.
+    pub fn holds_the_unit(&self) -> bool {
         let released = matches!(
             self.attempts.get(&ActionKind::Release),
             Some(Attempts {
@@ -233,6 +234,11 @@ impl Case {
                 ..
             })
         );
+        self.sent(ActionKind::HandOver) > 0 && !released
+    }
+
+    /// Whether something of ours may hold the provider, as far as the journal tells.
+    pub fn may_hold(&self) -> bool {
         let reserved = match self.attempts.get(&ActionKind::SetReserved) {
             Some(Attempts {
                 action: Action::SetReserved { to, .. },
@@ -241,7 +247,7 @@ impl Case {
             }) => *sent > 0 && *to > self.found.reserved,
             _ => false,
         };
-        reserved || (self.sent(ActionKind::HandOver) > 0 && !released)
+        reserved || self.holds_the_unit()
     }
 
     /// What the instance held of other providers when its unit was handed over.

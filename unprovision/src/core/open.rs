@@ -58,6 +58,11 @@ pub enum CannotOpen {
     )]
     NovaManages { node: String, instance: Uuid },
     #[error(
+        "Placement has no provider for node {0}, so nothing could be held: check the endpoint and region of Placement, and \
+         whether nova-compute has made the provider yet"
+    )]
+    NoProvider(String),
+    #[error(
         "node {0} has no resource class; set one with `openstack baremetal node set {0} --resource-class CLASS`"
     )]
     NoResourceClass(String),
@@ -83,8 +88,12 @@ pub fn open(request: &TearDownRequest, seen: &Observation, now: Timestamp) -> Re
     let shown = node.name.clone().unwrap_or_else(|| node.uuid.to_string());
     carries(request, node, seen, &shown)?;
     state_fits(node, &shown)?;
-    let class = class(request, node, seen.provider.as_ref(), &shown)?;
-    let nova = seen.provider.as_ref().is_some_and(ProviderView::is_novas);
+    // Without the provider nobody knows either whether Nova manages the node.
+    let Some(provider) = &seen.provider else {
+        return Err(CannotOpen::NoProvider(shown));
+    };
+    let class = class(request, node, Some(provider), &shown)?;
+    let nova = provider.is_novas();
     if nova && !request.nova_record_remains {
         return Err(CannotOpen::NovaManages {
             node: shown,

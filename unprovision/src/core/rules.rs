@@ -278,28 +278,56 @@ fn is_old_news(case: &Case, node: &Node, now: Timestamp) -> bool {
     !(equal && accepted.is_some_and(|sent| sent.last == LastAttempt::Applied && settled(sent.at)))
 }
 
-/// Rule 11: nobody may be sent to a node that is gone, and Nova must be able to delete its provider.
+/// Rule 11: nobody may be sent to a node that is gone, and Nova must be able to delete its provider. Credentials that do not
+/// show the node look the same, so the case stays open as long as there is a provider: the node may come back.
 fn gone(case: &Case, provider: Option<&ProviderView>) -> Decision {
+    let unheard_of = "Ironic does not know the node any more, or does not show it to these credentials";
+    if !case.may_hold() && case.sent(ActionKind::Unprovision) == 0 {
+        return end_gone(format!("{unheard_of}; nothing was changed"), false);
+    }
     let Some((view, class)) = provider.and_then(|view| Some((view, class(case, view)?))) else {
-        return end_gone();
+        return match case.holds_the_unit() {
+            true => elsewhere(),
+            false => end_gone(
+                format!("{unheard_of}, nor does Placement know its provider"),
+                false,
+            ),
+        };
     };
     if !view.is_reserved(class)
         && let Some(action) = Action::reserve_all(view, class)
     {
         return Decision::Act(action);
     }
-    match Action::release(case, view, Owner::Guard) {
+    // The tear-down was sent, so the instance has no use for its allocation either, and Nova may have lost it from sight.
+    let sent = case.sent(ActionKind::Unprovision) > 0;
+    let instances = || Action::release(case, view, Owner::Instance).filter(|_| sent);
+    match Action::release(case, view, Owner::Guard).or_else(instances) {
         Some(action) => Decision::Act(action),
-        None => end_gone(),
+        None => {
+            let next = "its provider stays reserved. If the node is gone for good, delete the provider; if it comes back, \
+                        `unprovision resume` goes on";
+            end_gone(format!("{unheard_of}; {next}"), true)
+        }
     }
 }
 
-fn end_gone() -> Decision {
-    let reason = "Ironic does not know the node any more; Nova, or you, may delete its provider".to_owned();
+fn end_gone(reason: String, held: bool) -> Decision {
     Decision::End(Ending {
         outcome: Outcome::Gone,
         reason,
-        held: false,
+        held,
+    })
+}
+
+/// We hold a unit of a provider that Placement does not know: it is not the cloud that the case was begun in.
+fn elsewhere() -> Decision {
+    let reason = "Placement does not know a provider of which we hold a unit: this is another cloud, region or endpoint than \
+                  the one that the tear-down was begun in; use that one's settings and `unprovision resume`";
+    Decision::End(Ending {
+        outcome: Outcome::Blocked,
+        reason: reason.to_owned(),
+        held: true,
     })
 }
 
@@ -345,6 +373,21 @@ pub(super) fn finish(case: &Case, seen: &Seen<'_>) -> Decision {
         && seen.holder == Holder::Nobody
         && view.is_reserved(class)
         && let Some(action) = Action::set_reserved(view, class, 0)
+    {
+        return Decision::Act(action);
+    }
+    if seen.provider.is_none() && case.holds_the_unit() {
+        return elsewhere();
+    }
+    // A node that was thought to be gone was reserved, whatever the strategy.
+    if let Some((view, class)) = seen.provider
+        && case.sent(ActionKind::SetReserved) > 0
+        && view
+            .inventories
+            .inventories
+            .get(class)
+            .is_some_and(|inventory| inventory.reserved > case.found.reserved)
+        && let Some(action) = Action::set_reserved(view, class, case.found.reserved)
     {
         return Decision::Act(action);
     }

@@ -269,13 +269,19 @@ impl Orchestrator {
             .collect()
     }
 
-    /// All cases that have not ended.
+    /// All cases that have not ended. One whose entries cannot be read is told in the log, and does not stop the others.
     pub async fn open_cases(&self) -> Result<Vec<Case>, RunError> {
         let ids: Vec<CaseId> = self.parts.journal.open_cases().try_collect().await?;
         let mut cases = Vec::with_capacity(ids.len());
         for id in ids {
-            let entries = self.parts.journal.read(id).await?;
-            cases.push(Case::fold(id, &entries).ok_or(RunError::NoCase(id))?);
+            let read = self.parts.journal.read(id).await.map_err(RunError::from);
+            match read.and_then(|entries| Case::fold(id, &entries).ok_or(RunError::NoCase(id))) {
+                Ok(case) => cases.push(case),
+                Err(error) => {
+                    let cause = std::error::Error::source(&error).map(ToString::to_string);
+                    tracing::error!(case = %id, %error, cause, "left out: its journal cannot be read");
+                }
+            }
         }
         Ok(cases)
     }

@@ -21,6 +21,9 @@ use crate::strategy::{self, Strategy};
 /// How often in a row a look may fail for a reason that waiting does not cure.
 const HOPELESS: u32 = 3;
 
+/// The pauses before the looks that have to confirm that a node is gone.
+const MISSING: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
+
 pub(super) struct Worker<'a> {
     parts: &'a Parts,
     gate: &'a Gate,
@@ -130,9 +133,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Looks until it succeeds, the time is up, or it is hopeless. A node that is not found is looked for twice.
+    /// Looks until it succeeds, the time is up, or it is hopeless. A node that is not found is looked for again, at once and after a while.
     async fn look(&self) -> Look {
-        let (mut failed, mut missing) = (0, false);
+        let (mut failed, mut missing) = (0, 0);
         loop {
             let looked = {
                 let _place = self.parts.looks.acquire().await;
@@ -142,10 +145,12 @@ impl<'a> Worker<'a> {
                     .await
             };
             let pause = match looked {
-                Ok(seen) if seen.node.is_some() || missing => return Look::Seen(Box::new(seen)),
+                Ok(seen) if seen.node.is_some() || missing >= MISSING.len() => {
+                    return Look::Seen(Box::new(seen));
+                }
                 Ok(_) => {
-                    missing = true;
-                    Duration::from_secs(1)
+                    missing += 1;
+                    MISSING[missing - 1]
                 }
                 Err(error) => {
                     failed += 1;
@@ -324,8 +329,12 @@ impl<'a> Worker<'a> {
     }
 
     fn stopped(&self) -> CaseReport {
-        let reason = "the waiting was stopped, the hold was not; `unprovision resume` goes on";
-        self.report(Progress::Stopped, reason.to_owned(), self.case.may_hold())
+        let held = self.case.may_hold();
+        let reason = match held {
+            true => "the waiting was stopped, the hold was not; `unprovision resume` goes on",
+            false => "stopped before anything was held; `unprovision resume` goes on",
+        };
+        self.report(Progress::Stopped, reason.to_owned(), held)
     }
 
     fn report_end(&self, ending: &Ending) -> CaseReport {
