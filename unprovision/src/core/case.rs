@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ironic_client::{Node, NodeUuid, ProvisionState};
 use jiff::{SignedDuration, Timestamp};
-use placement_client::{ConsumerUuid, ProviderUuid, Units};
+use placement_client::{ConsumerUuid, ProviderUuid, ResourceClass, Units};
 use uuid::Uuid;
 
 use super::{
-    Action, ActionKind, CaseId, Ending, Entry, Event, Found, Kind, Limits, Owner, Refusal, RefusalKind,
-    guard_consumer,
+    Action, ActionKind, CaseId, Ending, Entry, Event, Found, Kind, Limits, Owner, ProviderView, Refusal,
+    RefusalKind, guard_consumer,
 };
 
 /// How long a replica may lag behind an accepted write before the write is thought to be lost.
@@ -235,6 +235,16 @@ impl Case {
             })
         );
         self.sent(ActionKind::HandOver) > 0 && !released
+    }
+
+    /// Whether more of the class is reserved than was found, and by us.
+    pub fn has_reserved(&self, view: &ProviderView, class: &ResourceClass) -> bool {
+        let now = view
+            .inventories
+            .inventories
+            .get(class)
+            .map(|inventory| inventory.reserved);
+        self.sent(ActionKind::SetReserved) > 0 && now.is_some_and(|now| now > self.found.reserved)
     }
 
     /// Whether something of ours may hold the provider, as far as the journal tells.

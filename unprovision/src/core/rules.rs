@@ -303,13 +303,8 @@ fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
 /// Whether something of ours keeps the provider from being offered.
 pub(super) fn something_is_held(case: &Case, seen: &Observation) -> bool {
     let Some(view) = &seen.provider else { return false };
-    let reserved = case.sent(ActionKind::SetReserved) > 0
-        && case
-            .found
-            .class
-            .as_ref()
-            .and_then(|class| view.inventories.inventories.get(class))
-            .is_some_and(|inventory| inventory.reserved > case.found.reserved);
+    let class = case.found.class.as_ref();
+    let reserved = class.is_some_and(|class| case.has_reserved(view, class));
     reserved || view.holders.contains_key(&case.guard())
 }
 
@@ -329,12 +324,7 @@ pub(super) fn finish(case: &Case, seen: &Seen<'_>) -> Decision {
     }
     // A node that was thought to be gone was reserved, whatever the strategy.
     if let Some((view, class)) = seen.provider
-        && case.sent(ActionKind::SetReserved) > 0
-        && view
-            .inventories
-            .inventories
-            .get(class)
-            .is_some_and(|inventory| inventory.reserved > case.found.reserved)
+        && case.has_reserved(view, class)
         && let Some(action) = Action::set_reserved(view, class, case.found.reserved)
     {
         return Decision::Act(action);

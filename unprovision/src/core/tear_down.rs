@@ -109,12 +109,7 @@ pub(super) fn hand_back(
         };
         return back.map_or_else(|| blocked(reason, true), Decision::Act);
     }
-    let ours = case.sent(ActionKind::SetReserved) > 0
-        && view
-            .inventories
-            .inventories
-            .get(class)
-            .is_some_and(|inventory| inventory.reserved > case.found.reserved);
+    let ours = case.has_reserved(view, class);
     match Action::set_reserved(view, class, case.found.reserved) {
         Some(action) if ours => Decision::Act(action),
         _ => blocked(reason, false),

@@ -7,7 +7,7 @@
 //!   reservation back if it passes while the node is `deleting`; it is set again at the next look at Placement.
 
 use super::Strategy;
-use crate::core::{Action, ActionKind, Case, Holder, LookAgain, Owner, Seen, Stage, Step};
+use crate::core::{Action, Case, Holder, LookAgain, Owner, Seen, Stage, Step};
 
 /// The strategy `reserve-on-delete`.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +39,7 @@ impl Strategy for ReserveOnDelete {
             .inventories
             .get(class)
             .map(|inventory| inventory.reserved);
-        let ours =
-            case.sent(ActionKind::SetReserved) > 0 && reserved.is_some_and(|now| now > case.found.reserved);
+        let ours = case.has_reserved(view, class);
         let release =
             |whose| Action::release(case, view, whose).map_or(Step::Wait(LookAgain::Often), Step::Act);
         let reserve = || Action::reserve_all(view, class).map_or(Step::Wait(LookAgain::Often), Step::Act);
