@@ -2,6 +2,8 @@
 
 mod cli;
 mod config;
+#[cfg(feature = "crash-points")]
+mod crash_points;
 mod failure;
 mod logging;
 mod observer;

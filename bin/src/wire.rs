@@ -70,6 +70,8 @@ pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool) -> anyhow::
     );
     let cloud: Arc<dyn Cloud> = Arc::new(openstack.with_owner(owner));
     let journal = journal(&config.journal).await?;
+    #[cfg(feature = "crash-points")]
+    let (cloud, journal) = crate::crash_points::fit(cloud, journal);
     let mut builder = Orchestrator::builder(Arc::clone(&cloud), journal, Arc::clone(&clock))
         .poll(config.poll.get())
         .concurrency(config.concurrency);

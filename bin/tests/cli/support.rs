@@ -228,7 +228,11 @@ pub(crate) fn bare(args: &[&str]) -> Command {
 }
 
 pub(crate) async fn finish(child: Child) -> Ran {
-    let output = timeout(LIMIT, child.wait_with_output())
+    finish_within(child, LIMIT).await
+}
+
+pub(crate) async fn finish_within(child: Child, limit: Duration) -> Ran {
+    let output = timeout(limit, child.wait_with_output())
         .await
         .expect("it hangs")
         .unwrap();

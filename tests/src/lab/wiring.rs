@@ -98,6 +98,24 @@ impl Lab {
         Ok(builder.poll(setup.poll).build())
     }
 
+    /// The environment of a command line that reaches this lab through these proxies.
+    pub fn environment(&self, proxies: &Proxies) -> [(&'static str, String); 5] {
+        let defaults = Setup::default();
+        [
+            (
+                "OS_CLIENT_CONFIG_FILE",
+                self.file.clouds_yaml.to_string_lossy().into_owned(),
+            ),
+            ("UNPROVISION_IRONIC__CLOUD", defaults.ironic.to_owned()),
+            ("UNPROVISION_PLACEMENT__CLOUD", defaults.placement.to_owned()),
+            ("UNPROVISION_IRONIC__ENDPOINT", proxies.ironic.url().to_owned()),
+            (
+                "UNPROVISION_PLACEMENT__ENDPOINT",
+                proxies.placement.url().to_owned(),
+            ),
+        ]
+    }
+
     fn auth(&self, cloud: &str) -> Result<Auth, LabError> {
         let file = self.file.clouds_yaml.to_string_lossy().into_owned();
         // Nothing else of the process' environment may mix in.
