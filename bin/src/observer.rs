@@ -39,7 +39,10 @@ impl Lines {
         self.line(
             subject,
             self.clock.now(),
-            &format!("begins: instance {instance}, {strategy}"),
+            &match instance {
+                Some(instance) => format!("begins: instance {instance}, {strategy}"),
+                None => format!("begins: {strategy}"),
+            },
         );
     }
 

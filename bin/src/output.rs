@@ -33,7 +33,7 @@ pub(crate) enum Row {
         /// Its name.
         name: Option<String>,
         /// The instance.
-        instance: Uuid,
+        instance: Option<Uuid>,
         /// The strategy's name.
         strategy: String,
         /// Always `error`.
@@ -58,8 +58,8 @@ pub(crate) struct Subject {
     pub(crate) node: NodeUuid,
     /// Its name.
     pub(crate) name: Option<String>,
-    /// The instance.
-    pub(crate) instance: Uuid,
+    /// The instance, where anybody knows it.
+    pub(crate) instance: Option<Uuid>,
     /// The strategy's name.
     pub(crate) strategy: String,
 }

@@ -200,7 +200,7 @@ impl Target {
         Subject {
             node,
             name: self.node.name,
-            instance,
+            instance: Some(instance),
             strategy,
         }
     }

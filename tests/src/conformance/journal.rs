@@ -308,6 +308,7 @@ fn opened() -> Entry {
         owner: None,
         units: Default::default(),
         nova: false,
+        hold: None,
     };
     entry(Event::Opened {
         node: NODE,

@@ -102,7 +102,7 @@ pub(crate) async fn tear_downs_sent(rig: &Rig, reports: &[CaseReport]) -> Vec<ji
     for report in reports {
         let entries = rig
             .journal
-            .read(CaseId::tear_down(report.node, report.instance))
+            .read(CaseId::tear_down(report.node, report.instance.unwrap()))
             .await
             .unwrap();
         let tear_downs = entries.iter().filter(|entry| {

@@ -48,6 +48,12 @@ impl OpenStack {
         self
     }
 
+    /// By project and type; a Placement before API 1.38 knows no types.
+    fn is_ours(&self, owner: &Consumer) -> bool {
+        let typed = owner.consumer_type.is_none() || owner.consumer_type == self.owner.consumer_type;
+        owner.project_id == self.owner.project_id && typed
+    }
+
     async fn show(&self, node: &str) -> Result<Option<Node>, CloudError> {
         match self.ironic.show_node(node).await {
             Ok(node) => Ok(Some(node)),
@@ -83,7 +89,15 @@ impl OpenStack {
             .into_iter()
             .map(|(consumer, of)| async move {
                 let all = self.placement.consumer_allocations(consumer).await?;
-                Ok::<_, CloudError>((consumer, HeldBy { units: of.units, all }))
+                let ours = all.consumer.as_ref().is_some_and(|owner| self.is_ours(owner));
+                Ok::<_, CloudError>((
+                    consumer,
+                    HeldBy {
+                        units: of.units,
+                        all,
+                        ours,
+                    },
+                ))
             });
         let holders = try_join_all(holders).await?.into_iter().collect();
         Ok(Some(ProviderView {

@@ -25,16 +25,16 @@ impl Action {
 
     /// Moves the unit from the instance, or from nobody, to our consumer.
     pub fn hand_over(case: &Case, view: &ProviderView, class: &ResourceClass) -> Option<Self> {
-        let instance = view.holders.get(&case.instance_consumer());
+        let instance = held_by_instance(case, view);
         let giver = match instance {
-            Some(held) => Some(giver(case, case.instance_consumer(), held)?),
+            Some((uuid, held)) => Some(giver(case, uuid, held)?),
             None => None,
         };
         let claimed = || [(class.clone(), 1)].into();
         Some(Self::HandOver {
             receiver: case.guard(),
             generation: ConsumerGeneration::New,
-            units: instance.map_or_else(claimed, |held| held.units.clone()),
+            units: instance.map_or_else(claimed, |(_, held)| held.units.clone()),
             giver,
         })
     }
@@ -42,21 +42,19 @@ impl Action {
     /// Moves the unit from our consumer back to the instance. `None` where we do not hold it, or nobody knows any
     /// more whose the instance was.
     pub fn hand_back(case: &Case, view: &ProviderView) -> Option<Self> {
-        let ours = view.holders.get(&case.guard())?;
-        let to = view
-            .holders
-            .get(&case.instance_consumer())
-            .and_then(|held| giver(case, case.instance_consumer(), held));
+        let guard = case.holder_of_ours(view)?;
+        let ours = view.holders.get(&guard)?;
+        let to = held_by_instance(case, view).and_then(|(uuid, held)| giver(case, uuid, held));
         let anew = || {
             Some(Giver {
-                uuid: case.instance_consumer(),
+                uuid: case.instance_consumer()?,
                 generation: ConsumerGeneration::New,
                 owner: case.found.owner.clone()?,
                 rest: case.handed_over_rest(),
             })
         };
         Some(Self::HandBack {
-            from: case.guard(),
+            from: guard,
             generation: ours.all.generation,
             units: ours.units.clone(),
             to: to.or_else(anew)?,
@@ -66,12 +64,17 @@ impl Action {
     /// Takes the provider from our consumer or from the instance. `None` where that one does not hold it.
     pub fn release(case: &Case, view: &ProviderView, whose: Owner) -> Option<Self> {
         let uuid = match whose {
-            Owner::Guard => case.guard(),
-            Owner::Instance => case.instance_consumer(),
+            Owner::Guard => case.holder_of_ours(view)?,
+            Owner::Instance => case.instance_consumer()?,
         };
         let consumer = giver(case, uuid, view.holders.get(&uuid)?)?;
         Some(Self::Release { whose, consumer })
     }
+}
+
+fn held_by_instance<'a>(case: &Case, view: &'a ProviderView) -> Option<(ConsumerUuid, &'a HeldBy)> {
+    let uuid = case.instance_consumer()?;
+    Some((uuid, view.holders.get(&uuid)?))
 }
 
 fn giver(case: &Case, uuid: ConsumerUuid, held: &HeldBy) -> Option<Giver> {

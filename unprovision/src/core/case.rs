@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use ironic_client::{Node, NodeUuid, ProvisionState};
 use jiff::{SignedDuration, Timestamp};
-use placement_client::{ConsumerUuid, ProviderUuid, ResourceClass, Units};
-use uuid::Uuid;
+use placement_client::{ProviderUuid, Units};
 
 use super::{
-    Action, ActionKind, CaseId, Ending, Entry, Event, Found, Kind, Limits, Owner, ProviderView, Refusal,
-    RefusalKind, guard_consumer,
+    Action, ActionKind, CaseId, Ending, Entry, Event, Found, Kind, Limits, Owner, Refusal, RefusalKind,
 };
 
 /// How long a replica may lag behind an accepted write before the write is thought to be lost.
@@ -151,21 +149,6 @@ impl Case {
         }
     }
 
-    /// The instance that leaves.
-    pub fn instance(&self) -> Uuid {
-        self.kind.instance()
-    }
-
-    /// The consumer that holds the provider on our behalf.
-    pub fn guard(&self) -> ConsumerUuid {
-        guard_consumer(self.node, self.instance())
-    }
-
-    /// The instance as a consumer.
-    pub fn instance_consumer(&self) -> ConsumerUuid {
-        ConsumerUuid(self.instance())
-    }
-
     /// How many writes of this kind were accepted, or may have been.
     pub fn sent(&self, kind: ActionKind) -> u32 {
         self.attempts.get(&kind).map_or(0, |attempts| attempts.sent)
@@ -218,46 +201,6 @@ impl Case {
             LastAttempt::Refused(refusal) => Some(refusal),
             LastAttempt::Applied | LastAttempt::Unknown => None,
         }
-    }
-
-    /// Whether our consumer holds the unit, as far as the journal tells. Placement deletes no provider of which somebody holds
-    /// a unit: if it does not show the provider then, it is not the Placement that the case was begun with.
-    pub fn holds_the_unit(&self) -> bool {
-        let released = matches!(
-            self.attempts.get(&ActionKind::Release),
-            Some(Attempts {
-                action: Action::Release {
-                    whose: Owner::Guard,
-                    ..
-                },
-                last: LastAttempt::Applied,
-                ..
-            })
-        );
-        self.sent(ActionKind::HandOver) > 0 && !released
-    }
-
-    /// Whether more of the class is reserved than was found, and by us.
-    pub fn has_reserved(&self, view: &ProviderView, class: &ResourceClass) -> bool {
-        let now = view
-            .inventories
-            .inventories
-            .get(class)
-            .map(|inventory| inventory.reserved);
-        self.sent(ActionKind::SetReserved) > 0 && now.is_some_and(|now| now > self.found.reserved)
-    }
-
-    /// Whether something of ours may hold the provider, as far as the journal tells.
-    pub fn may_hold(&self) -> bool {
-        let reserved = match self.attempts.get(&ActionKind::SetReserved) {
-            Some(Attempts {
-                action: Action::SetReserved { to, .. },
-                sent,
-                ..
-            }) => *sent > 0 && *to > self.found.reserved,
-            _ => false,
-        };
-        reserved || self.holds_the_unit()
     }
 
     /// What the instance held of other providers when its unit was handed over.

@@ -4,7 +4,7 @@
 //! free node: a mistake has to be made twice to get out.
 
 use ironic_client::{Fault, Node, ProvisionState};
-use placement_client::Inventories;
+use placement_client::{ConsumerUuid, Inventories};
 
 use super::{Action, ActionKind, Case, Kind, Observation, Owner, is_free, why_not_free_for_nova};
 
@@ -23,6 +23,9 @@ pub enum Veto {
     /// It touches a consumer, a class or an inventory that is not the case's.
     #[error("it would change something that is not ours")]
     NotOurs,
+    /// Somebody uses the node, and the guard has nothing to do with it.
+    #[error("the node is in use")]
+    InUse,
     /// It would cure what was not asked to be cured, or end a person's maintenance.
     #[error("the cure was not asked for")]
     NoCure,
@@ -50,12 +53,13 @@ pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Vet
         Action::HandOver { receiver, giver, .. } => {
             let from_instance = giver
                 .as_ref()
-                .is_none_or(|giver| giver.uuid == case.instance_consumer());
-            veto(*receiver != case.guard() || !from_instance, Veto::NotOurs)
+                .is_none_or(|giver| Some(giver.uuid) == case.instance_consumer());
+            veto(*receiver != case.guard() || !from_instance, Veto::NotOurs)?;
+            not_in_use(case, seen)
         }
         Action::HandBack { from, to, .. } => {
             veto(
-                *from != case.guard() || to.uuid != case.instance_consumer(),
+                !is_ours(case, seen, *from) || Some(to.uuid) != case.instance_consumer(),
                 Veto::NotOurs,
             )?;
             veto(
@@ -67,14 +71,14 @@ pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Vet
             whose: Owner::Guard,
             consumer,
         } => {
-            veto(consumer.uuid != case.guard(), Veto::NotOurs)?;
+            veto(!is_ours(case, seen, consumer.uuid), Veto::NotOurs)?;
             veto(!may_be_offered(case, seen, Owner::Guard), Veto::NotFree)
         }
         Action::Release {
             whose: Owner::Instance,
             consumer,
         } => {
-            veto(consumer.uuid != case.instance_consumer(), Veto::NotOurs)?;
+            veto(Some(consumer.uuid) != case.instance_consumer(), Veto::NotOurs)?;
             veto(!matches!(case.kind, Kind::TearDown { .. }), Veto::NotOurs)?;
             veto(
                 !may_be_offered(case, seen, Owner::Instance)
@@ -108,7 +112,33 @@ fn tear_down(case: &Case, node: &Node, action: &Action) -> Result<(), Veto> {
 }
 
 fn carries_it(case: &Case, node: &Node) -> bool {
-    node.instance_uuid == Some(case.instance())
+    node.instance_uuid.is_some() && node.instance_uuid == case.instance()
+}
+
+/// The case's own consumer; for the guard, any that carries our project and type.
+fn is_ours(case: &Case, seen: &Observation, consumer: ConsumerUuid) -> bool {
+    let marked = || {
+        let view = seen.provider.as_ref();
+        view.and_then(|view| view.holders.get(&consumer))
+            .is_some_and(|held| held.ours)
+    };
+    consumer == case.guard() || (case.is_guard() && marked())
+}
+
+/// Rule 2: what the guard sees on a node in use is no reason to take anything from it.
+fn not_in_use(case: &Case, seen: &Observation) -> Result<(), Veto> {
+    use ProvisionState as P;
+    let in_use = |node: &Node| match &node.provision_state {
+        P::Deleting | P::Cleaning | P::CleanWait | P::CleanHold | P::CleanFailed | P::Error => false,
+        _ if node.instance_uuid.is_some() => true,
+        P::Available | P::Manageable | P::Enroll | P::Verifying => false,
+        P::Inspecting | P::InspectWait | P::InspectFailed | P::Other(_) => false,
+        _ => true,
+    };
+    veto(
+        case.is_guard() && seen.node.as_ref().is_some_and(in_use),
+        Veto::InUse,
+    )
 }
 
 /// The one tear-down without an instance: of a node that our own tear-down has left in `error`, where Ironic has
@@ -153,13 +183,13 @@ fn reserved(
         Veto::NotOurs,
     )?;
     if !lowered {
-        return Ok(());
+        return not_in_use(case, seen);
     }
     let node = seen.node.as_ref().ok_or(Veto::NotFree)?;
     let still_in_use = carries_it(case, node) && to >= case.found.reserved;
     let ours = case.sent(ActionKind::SetReserved) > 0 && to >= case.found.reserved;
     let novas =
-        case.found.nova && case.limits.release_nova_reservations && why_not_free_for_nova(node).is_none();
+        case.is_novas(view) && case.limits.release_nova_reservations && why_not_free_for_nova(node).is_none();
     veto(!ours && !novas, Veto::NotOurs)?;
     veto(!is_free(node) && !still_in_use, Veto::NotFree)
 }
@@ -178,6 +208,6 @@ fn hidden_otherwise(case: &Case, seen: &Observation, released: Owner) -> bool {
     let Some(class) = &case.found.class else {
         return false;
     };
-    let held = released != Owner::Guard && view.holders.contains_key(&case.guard());
+    let held = released != Owner::Guard && case.holder_of_ours(view).is_some();
     view.is_reserved(class) || held
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::rules::{self, OnHeld};
-use super::{Action, Case, Observation, check, pace, tear_down};
+use super::{Action, Case, Observation, Owner, check, guarded, pace, tear_down};
 use crate::strategy::Strategy;
 
 /// What a strategy wants, given a node that passed the common rules.
@@ -132,6 +132,10 @@ pub fn decide(strategy: &dyn Strategy, case: &Case, seen: &Observation, now: Tim
     let decision = match rules::common(case, seen, now) {
         rules::Verdict::Decided(decision) => decision,
         rules::Verdict::Pass(passed) => match strategy.decide(case, &passed) {
+            Step::Act(Action::Release {
+                whose: Owner::Instance,
+                ..
+            }) if case.is_guard() => guarded::leave_the_instances(case, &passed, now),
             Step::Act(action) => Decision::Act(action),
             Step::TearDown => tear_down::go_on(case, &passed, now),
             Step::Wait(look_again) => held(case, passed.on_held, look_again, now),
@@ -143,14 +147,18 @@ pub fn decide(strategy: &dyn Strategy, case: &Case, seen: &Observation, now: Tim
         other => other,
     };
     let timed = within_deadline(case, paced, seen, now);
-    vetoed(case, timed, seen)
+    guarded::never_lets_go(case, vetoed(case, timed, seen, now), now)
 }
 
 fn held(case: &Case, on_held: OnHeld, look_again: LookAgain, now: Timestamp) -> Decision {
     match on_held {
         OnHeld::Wait(for_what) => Decision::Wait(Wait {
             for_what,
-            until: now + look_again.after(),
+            until: now
+                + match case.is_guard() {
+                    true => guarded::SELDOM,
+                    false => look_again.after(),
+                },
         }),
         OnHeld::Act(action) => Decision::Act(action),
         OnHeld::End(outcome, reason) => Decision::End(Ending {
@@ -221,12 +229,13 @@ fn lock(seen: &Observation) -> String {
         .unwrap_or_default()
 }
 
-fn vetoed(case: &Case, decision: Decision, seen: &Observation) -> Decision {
+fn vetoed(case: &Case, decision: Decision, seen: &Observation, now: Timestamp) -> Decision {
     let Decision::Act(action) = &decision else {
         return decision;
     };
     match check::check(case, seen, action) {
         Ok(()) => decision,
+        Err(veto) if case.is_guard() => guarded::stuck(format!("refused to {action}: {veto}"), now),
         Err(veto) => Decision::End(Ending {
             outcome: Outcome::Blocked,
             reason: format!("refused to {action}: {veto}"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ironic_client::{NodeUuid, ProvisionState};
 use jiff::Timestamp;
-use placement_client::{Consumer, ResourceClass, Units};
+use placement_client::{Consumer, ConsumerUuid, ResourceClass, Units};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -92,16 +92,21 @@ pub enum Kind {
     },
     /// Somebody else tears down; Placement only is kept right.
     Guard {
-        /// The instance that leaves.
-        instance: Uuid,
+        /// The instance that leaves, where anybody knows it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instance: Option<Uuid>,
+        /// Since when the node had been in its state when the case was opened; it tells cases of the same node apart.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
     },
 }
 
 impl Kind {
-    /// The instance that leaves the node.
-    pub fn instance(self) -> Uuid {
+    /// The instance that leaves the node, where anybody knows it.
+    pub fn instance(self) -> Option<Uuid> {
         match self {
-            Self::TearDown { instance } | Self::Guard { instance } => instance,
+            Self::TearDown { instance } => Some(instance),
+            Self::Guard { instance, .. } => instance,
         }
     }
 }
@@ -138,6 +143,9 @@ pub struct Found {
     pub units: Units,
     /// Whether Nova made the provider.
     pub nova: bool,
+    /// The consumer of ours that held the provider already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<ConsumerUuid>,
 }
 
 /// A write that the service refused.

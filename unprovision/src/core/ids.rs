@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ironic_client::NodeUuid;
+use jiff::Timestamp;
 use placement_client::{Consumer, ConsumerType, ConsumerUuid};
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
@@ -27,6 +28,11 @@ impl CaseId {
     pub fn tear_down(node: NodeUuid, instance: Uuid) -> Self {
         Self(derive(&format!("case/tear-down/{node}/{instance}")))
     }
+
+    /// The case of a node that somebody else tears down.
+    pub fn guard(node: NodeUuid, instance: Option<Uuid>, since: Option<Timestamp>) -> Self {
+        Self(derive(&format!("case/guard/{node}/{}", leaving(instance, since))))
+    }
 }
 
 impl fmt::Display for CaseId {
@@ -41,6 +47,19 @@ impl fmt::Display for CaseId {
 /// release of an old hold could match a new hold if both had the same UUID.
 pub fn guard_consumer(node: NodeUuid, instance: Uuid) -> ConsumerUuid {
     ConsumerUuid(derive(&format!("hold/{node}/{instance}")))
+}
+
+/// The consumer of ours where nobody knows which instance leaves: one per node and departure.
+pub fn guard_consumer_since(node: NodeUuid, since: Option<Timestamp>) -> ConsumerUuid {
+    ConsumerUuid(derive(&format!("hold/{node}/{}", leaving(None, since))))
+}
+
+fn leaving(instance: Option<Uuid>, since: Option<Timestamp>) -> String {
+    match (instance, since) {
+        (Some(instance), _) => instance.to_string(),
+        (None, Some(since)) => format!("since/{since}"),
+        (None, None) => "unknown".to_owned(),
+    }
 }
 
 /// Whom our consumers belong to.

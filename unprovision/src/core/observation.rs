@@ -36,6 +36,8 @@ pub struct HeldBy {
     pub units: Units,
     /// Of all providers, with owner and generation.
     pub all: ConsumerAllocations,
+    /// Whether it is one of ours, by its project and type.
+    pub ours: bool,
 }
 
 impl ProviderView {
@@ -62,6 +64,12 @@ impl ProviderView {
             .values()
             .filter_map(|held| held.units.get(class))
             .sum()
+    }
+
+    /// A consumer of ours that holds units of it, whichever case it belongs to.
+    pub fn our_hold(&self) -> Option<ConsumerUuid> {
+        let mut ours = self.holders.iter().filter(|(_, held)| held.ours);
+        ours.next().map(|(consumer, _)| *consumer)
     }
 
     /// Whether Nova made the provider: it carries traits that only nova-compute sets.

@@ -235,5 +235,6 @@ fn found(
         owner: held.and_then(|held| held.all.consumer.clone()),
         units: held.map(|held| held.units.clone()).unwrap_or_default(),
         nova,
+        hold: None,
     }
 }

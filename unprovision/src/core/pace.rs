@@ -22,7 +22,10 @@ pub(super) fn pace(case: &Case, action: Action, seen: &Observation, now: Timesta
         return Decision::Act(action);
     };
     if let Some(refusal) = before.refused_for_good() {
-        return give_up(case, &action, refusal);
+        return match case.is_guard() {
+            true => ask_again(action, before, refusal, now),
+            false => give_up(case, &action, refusal),
+        };
     }
     let until = match &before.last {
         LastAttempt::Refused(refusal) if refusal.kind == RefusalKind::Conflict && before.action == action => {
@@ -53,6 +56,19 @@ fn give_up(case: &Case, action: &Action, refusal: &Refusal) -> Decision {
         outcome,
         reason,
         held: case.may_hold(),
+    })
+}
+
+/// The guard goes on for ever: somebody may give it the right that it lacks.
+fn ask_again(action: Action, before: &Attempts, refusal: &Refusal, now: Timestamp) -> Decision {
+    let until = before.at + LAGGING;
+    if until <= now {
+        return Decision::Act(action);
+    }
+    let words = format!("this is refused, and tried again every minute: {action}: {refusal}");
+    Decision::Wait(Wait {
+        for_what: WaitFor::Other(words),
+        until,
     })
 }
 

@@ -18,6 +18,15 @@ pub(super) fn tear_down_failed(case: &Case, node: &Node) -> (Stage, OnHeld) {
     (Stage::Returning, failed("the tear-down failed", node, cure))
 }
 
+/// `error` after a tear-down that somebody else sent. Ironic may have taken the instance from the node all the same.
+pub(super) fn left_in_error(node: &Node) -> OnHeld {
+    failed(
+        "the tear-down failed",
+        node,
+        "mend the cause, then `openstack baremetal node undeploy NODE`",
+    )
+}
+
 /// `clean failed`: cured only where that was asked for, and never against a person's maintenance.
 pub(super) fn cleaning_failed(case: &Case, node: &Node) -> OnHeld {
     if node.maintenance && node.fault != Some(Fault::CleanFailure) {
@@ -32,8 +41,12 @@ pub(super) fn cleaning_failed(case: &Case, node: &Node) -> OnHeld {
             since: node.provision_updated_at,
         });
     }
-    let cure = "repeat it with `--reclean 1`, or `openstack baremetal node manage NODE`, then `maintenance unset`, then `provide`";
-    failed("cleaning failed", node, cure)
+    let by_hand = "`openstack baremetal node manage NODE`, then `maintenance unset`, then `provide`";
+    let cure = match case.is_guard() {
+        true => by_hand.to_owned(),
+        false => format!("repeat it with `--reclean 1`, or {by_hand}"),
+    };
+    failed("cleaning failed", node, &cure)
 }
 
 /// `manageable` is never free. It is on our way only while we cure a failed cleaning.

@@ -8,7 +8,7 @@ use super::decision::wait;
 use super::free::{NotFree, why_not_free};
 use super::{
     Action, ActionKind, Case, Decision, Ending, LastAttempt, Observation, Outcome, Owner, ProviderView, Wait,
-    WaitFor, recover, tear_down,
+    WaitFor, guard, guarded, recover, tear_down,
 };
 
 /// An observation past the common rules.
@@ -68,13 +68,22 @@ pub(super) fn common<'a>(case: &'a Case, seen: &'a Observation, now: Timestamp) 
     let Some(node) = &seen.node else {
         return Verdict::Decided(gone(case, seen.provider.as_ref()));
     };
-    if let Some(other) = node.instance_uuid.filter(|carried| *carried != case.instance()) {
-        return Verdict::Decided(taken(case, seen, other));
-    }
     let provider = seen
         .provider
         .as_ref()
-        .and_then(|view| Some((view, class(case, view)?)));
+        .and_then(|view| Some((view, class(case, view)?)))
+        // A provider that has come back has no inventory yet: there is nothing to hold, nor to offer.
+        .filter(|(view, class)| !case.is_guard() || view.inventories.inventories.contains_key(*class));
+    if case.is_guard() {
+        if guard::road(node) == guard::Road::InUse {
+            return Verdict::Decided(guarded::in_use(case, seen, node, provider, now));
+        }
+    } else if let Some(other) = node
+        .instance_uuid
+        .filter(|carried| Some(*carried) != case.instance())
+    {
+        return Verdict::Decided(taken(case, seen, other));
+    }
     let holder = provider.map_or(Holder::Nobody, |(view, class)| holder(case, view, class));
     let (stage, on_held) = match stage(case, seen, node, now) {
         Ok(stage) => stage,
@@ -116,11 +125,13 @@ fn class<'a>(case: &'a Case, view: &'a ProviderView) -> Option<&'a ResourceClass
 }
 
 fn holder(case: &Case, view: &ProviderView, class: &ResourceClass) -> Holder {
-    let holds = |consumer: &ConsumerUuid| view.holders.contains_key(consumer);
-    if holds(&case.guard()) {
+    if case.holder_of_ours(view).is_some() {
         return Holder::Guard;
     }
-    if holds(&case.instance_consumer()) {
+    if case
+        .instance_consumer()
+        .is_some_and(|instance| view.holders.contains_key(&instance))
+    {
         return Holder::Instance;
     }
     let other = view
@@ -157,6 +168,7 @@ fn stage(case: &Case, seen: &Observation, node: &Node, now: Timestamp) -> Result
         P::Error if case.sent(ActionKind::Unprovision) > 0 && is_news(case, node) => {
             recover::tear_down_failed(case, node)
         }
+        P::Error if case.is_guard() => (Stage::Returning, recover::left_in_error(node)),
         P::CleanFailed => (Stage::Returning, recover::cleaning_failed(case, node)),
         P::Manageable => (Stage::Returning, recover::manageable(case, node)),
         P::Enroll | P::Verifying | P::Inspecting | P::InspectWait | P::InspectFailed => {
@@ -195,10 +207,8 @@ fn without_instance(case: &Case, seen: &Observation, state: &ProvisionState, now
     if case.sent(ActionKind::Unprovision) > 0 {
         return Decision::Wait(wait(WaitFor::Node(state.clone()), now));
     }
-    let reason = format!(
-        "the node is `{state}` and does not carry instance {} any more",
-        case.instance()
-    );
+    let instance = case.instance().unwrap_or_default();
+    let reason = format!("the node is `{state}` and does not carry instance {instance} any more");
     Decision::End(Ending {
         outcome: Outcome::Blocked,
         reason,
@@ -207,7 +217,7 @@ fn without_instance(case: &Case, seen: &Observation, state: &ProvisionState, now
 }
 
 /// Whether the node's state is newer than what was there when the case was opened.
-fn is_news(case: &Case, node: &Node) -> bool {
+pub(super) fn is_news(case: &Case, node: &Node) -> bool {
     match (node.provision_updated_at, case.found.provision_updated_at) {
         (Some(seen), Some(found)) => seen > found,
         _ => true,
@@ -223,7 +233,9 @@ fn is_old_news(case: &Case, node: &Node, now: Timestamp) -> bool {
     let settled = |at: Timestamp| now.duration_since(at) > SignedDuration::from_secs(2);
     let accepted = case.attempts.get(&ActionKind::Unprovision);
     let equal = node.provision_updated_at == case.found.provision_updated_at;
-    !(equal && accepted.is_some_and(|sent| sent.last == LastAttempt::Applied && settled(sent.at)))
+    let after = accepted.is_some_and(|sent| sent.last == LastAttempt::Applied && settled(sent.at))
+        || guarded::equal_is_news(case, now);
+    !(equal && after)
 }
 
 /// Rule 11: nobody may be sent to a node that is gone, and Nova must be able to delete its provider. Credentials that do not
@@ -305,14 +317,14 @@ pub(super) fn something_is_held(case: &Case, seen: &Observation) -> bool {
     let Some(view) = &seen.provider else { return false };
     let class = case.found.class.as_ref();
     let reserved = class.is_some_and(|class| case.has_reserved(view, class));
-    reserved || view.holders.contains_key(&case.guard())
+    reserved || case.holder_of_ours(view).is_some()
 }
 
 /// Nothing of ours is left on a free node: lift the reservation that Nova leaves, then end.
 pub(super) fn finish(case: &Case, seen: &Seen<'_>) -> Decision {
     if let Some((view, class)) = seen.provider
         && case.limits.release_nova_reservations
-        && case.found.nova
+        && case.is_novas(view)
         && seen.holder == Holder::Nobody
         && view.is_reserved(class)
         && let Some(action) = Action::set_reserved(view, class, 0)

@@ -102,7 +102,7 @@ pub(super) fn hand_back(
     let Some((view, class)) = provider else {
         return blocked(reason, false);
     };
-    if view.holders.contains_key(&case.guard()) {
+    if case.holder_of_ours(view).is_some() {
         let back = match case.found.owner {
             Some(_) => Action::hand_back(case, view),
             None => Action::release(case, view, Owner::Guard),

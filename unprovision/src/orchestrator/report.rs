@@ -14,8 +14,8 @@ pub struct CaseReport {
     pub node: NodeUuid,
     /// Its name, where it has one.
     pub name: Option<String>,
-    /// The instance.
-    pub instance: Uuid,
+    /// The instance that leaves, where anybody knows it.
+    pub instance: Option<Uuid>,
     /// The strategy's name.
     pub strategy: String,
     /// How it ended, or how far it is.

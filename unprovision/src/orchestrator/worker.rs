@@ -218,7 +218,8 @@ impl<'a> Worker<'a> {
         let holds = seen
             .provider
             .as_ref()
-            .is_some_and(|view| view.holders.contains_key(&instance));
+            .zip(instance)
+            .is_some_and(|(view, instance)| view.holders.contains_key(&instance));
         if !holds && self.case.freed_at.is_none() && !self.case.found.units.is_empty() {
             self.record(Event::Freed).await?;
         }

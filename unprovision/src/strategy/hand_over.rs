@@ -39,13 +39,19 @@ impl Strategy for HandOver {
         let refused = case
             .refusal(ActionKind::HandOver)
             .is_some_and(|why| why.kind == RefusalKind::NoCapacity);
-        let adopted = view.is_reserved(class) && (refused || seen.holder == Holder::Nobody);
+        // Beside Nova's own reservation the guard writes nothing (rule 9).
+        let nobodys = seen.holder == Holder::Nobody || case.is_guard();
+        let adopted = view.is_reserved(class) && (refused || nobodys);
         match (seen.stage, seen.holder) {
             (Stage::InUse, Holder::Instance | Holder::Nobody) if !adopted => take(),
             (Stage::InUse, _) => Step::TearDown,
             (Stage::Returning, Holder::Instance | Holder::Nobody) if !adopted => take(),
             (Stage::Returning, Holder::Instance) => release(Owner::Instance),
             (Stage::Returning, Holder::Guard) => Step::Wait(LookAgain::Seldom),
+            // Somebody's allocation is not ours to take; the reservation hides the node when it goes.
+            (Stage::Returning, Holder::Other(_)) if !view.is_reserved(class) => {
+                Action::reserve_all(view, class).map_or(Step::Wait(LookAgain::Often), Step::Act)
+            }
             (Stage::Returning, Holder::Nobody | Holder::Other(_)) => Step::Wait(LookAgain::Often),
             (Stage::Ready, Holder::Guard) => release(Owner::Guard),
             (Stage::Ready, Holder::Instance) => release(Owner::Instance),

@@ -150,6 +150,7 @@ impl ProviderExt for ProviderView {
         let held = HeldBy {
             units: one_unit(),
             all,
+            ours: consumer == guard(),
         };
         self.holders.insert(consumer, held);
         self
@@ -175,6 +176,7 @@ pub(crate) fn found() -> Found {
         owner: Some(tenant()),
         units: one_unit(),
         nova: false,
+        hold: None,
     }
 }
 
@@ -206,7 +208,11 @@ impl Story {
     }
 
     pub(crate) fn guard() -> Self {
-        Self::new(Kind::Guard { instance: INSTANCE }, limits(), found())
+        let kind = Kind::Guard {
+            instance: Some(INSTANCE),
+            since: None,
+        };
+        Self::new(kind, limits(), found())
     }
 
     pub(crate) fn then(mut self, seconds: i64, event: Event) -> Self {

@@ -5,11 +5,13 @@ use std::time::Duration;
 use ironic_client::ProvisionState;
 use placement_client::{ConsumerGeneration, ConsumerUuid};
 use unprovision::core::{
-    Action, Ending, Entry, Event, Giver, Outcome, Owner, Refusal, RefusalKind, guard_owner,
+    Action, Ending, Entry, Event, Found, Giver, Kind, Limits, Outcome, Owner, Refusal, RefusalKind,
+    guard_owner,
 };
 
 use crate::build::{
-    ELSEWHERE, Story, at, guard, hand_over, in_use, instance, limits, one_unit, reserve, tenant, unprovision,
+    ELSEWHERE, Story, at, found, guard, hand_over, in_use, instance, limits, one_unit, reserve, tenant,
+    unprovision,
 };
 
 /// One of each write.
@@ -88,7 +90,25 @@ fn every_event() -> Vec<Event> {
     events.extend(every_action().into_iter().map(|write| Event::Intended { write }));
     events.extend(every_refusal());
     events.extend(every_ending());
+    events.push(of_an_unknown_instance());
     events
+}
+
+/// The guard knows neither the instance nor an end.
+fn of_an_unknown_instance() -> Event {
+    let kind = Kind::Guard {
+        instance: None,
+        since: Some(at(1)),
+    };
+    let limits = Limits {
+        deadline: jiff::Timestamp::MAX,
+        ..limits()
+    };
+    let found = Found {
+        hold: Some(guard()),
+        ..found()
+    };
+    Story::new(kind, limits, found).entries.remove(0).event
 }
 
 fn refused(kind: RefusalKind, retry_after: Option<Duration>) -> Event {

@@ -9,6 +9,8 @@ mod build;
 mod deadline;
 mod fold;
 mod free;
+mod guard_open;
+mod guard_rules;
 mod journal_format;
 mod pace;
 mod property;

@@ -6,13 +6,14 @@ use ironic_client::{Fault, Node, PowerState, ProvisionState};
 use jiff::Timestamp;
 use placement_client::{ConsumerUuid, ProviderUuid};
 use unprovision::core::{
-    Action, Case, Decision, Event, Kind, Limits, Observation, Owner, ProviderView, RefusalKind, decide,
+    Action, Case, Decision, Event, Giver, Kind, Limits, Observation, Owner, ProviderView, RefusalKind,
+    decide, guard_consumer_since,
 };
 use unprovision::strategy;
 
 use crate::build::{
-    ELSEWHERE, INSTANCE, ProviderExt, STRANGER, Story, at, class, found, guard, hand_over, in_use, instance,
-    node, one_unit, other_class, provider, reserve, unprovision,
+    ELSEWHERE, INSTANCE, NODE, ProviderExt, STRANGER, Story, at, class, found, guard, hand_over, in_use,
+    instance, node, one_unit, other_class, provider, reserve, unprovision,
 };
 
 const CASES: u64 = 12_000;
@@ -102,7 +103,10 @@ fn some_provider(dice: &mut Dice) -> ProviderView {
 
 fn some_case(dice: &mut Dice) -> Case {
     let kind = if dice.one_in(5) {
-        Kind::Guard { instance: INSTANCE }
+        Kind::Guard {
+            instance: dice.pick(&[None, Some(INSTANCE)]),
+            since: Some(at(-1000)),
+        }
     } else {
         Kind::TearDown { instance: INSTANCE }
     };
@@ -197,6 +201,17 @@ fn forbidden(case: &Case, seen: &Observation, action: &Action, now: Timestamp) -
     }
 }
 
+/// The consumer that this very case claims for.
+fn own_consumer(case: &Case) -> ConsumerUuid {
+    match case.kind {
+        Kind::Guard {
+            instance: None,
+            since,
+        } => guard_consumer_since(NODE, since),
+        _ => guard(),
+    }
+}
+
 fn forbidden_to_placement(case: &Case, seen: &Observation, action: &Action) -> Option<&'static str> {
     let no_one = ConsumerUuid(ELSEWHERE.0);
     let carries = seen.node.as_ref().and_then(|node| node.instance_uuid);
@@ -212,8 +227,7 @@ fn forbidden_to_placement(case: &Case, seen: &Observation, action: &Action) -> O
             (!free && !back && offered_without(view, no_one, *to)).then_some("offered by the reservation")
         }
         Action::HandOver { receiver, giver, .. } => {
-            let others = giver.as_ref().is_some_and(|giver| giver.uuid != instance());
-            (*receiver != guard() || others).then_some("a hand-over between others")
+            forbidden_hand_over(case, seen, *receiver, giver.as_ref())
         }
         Action::HandBack { from, to, .. } => {
             if *from != guard() || to.uuid != instance() {
@@ -222,13 +236,17 @@ fn forbidden_to_placement(case: &Case, seen: &Observation, action: &Action) -> O
             (carries != Some(INSTANCE)).then_some("handed back to an instance that has left")
         }
         Action::Release { whose, consumer } => {
+            let guards = matches!(case.kind, Kind::Guard { .. });
             let own = if *whose == Owner::Guard {
                 guard()
             } else {
                 instance()
             };
-            if consumer.uuid != own {
+            if consumer.uuid != own && (*whose == Owner::Instance || consumer.uuid != own_consumer(case)) {
                 return Some("another's allocation is released");
+            }
+            if guards && *whose == Owner::Instance {
+                return Some("the guard releases what is the instance's");
             }
             if consumer.rest.contains_key(&ProviderUuid(case.node.0)) {
                 return Some("what is released is kept");
@@ -240,6 +258,32 @@ fn forbidden_to_placement(case: &Case, seen: &Observation, action: &Action) -> O
         }
         _ => None,
     }
+}
+
+fn forbidden_hand_over(
+    case: &Case,
+    seen: &Observation,
+    receiver: ConsumerUuid,
+    giver: Option<&Giver>,
+) -> Option<&'static str> {
+    let leaving = case.kind.instance().map(ConsumerUuid);
+    if receiver != own_consumer(case) || giver.is_some_and(|giver| Some(giver.uuid) != leaving) {
+        return Some("a hand-over between others");
+    }
+    let node = seen
+        .node
+        .as_ref()
+        .filter(|_| matches!(case.kind, Kind::Guard { .. }))?;
+    let deleted = [
+        "deleting",
+        "cleaning",
+        "clean wait",
+        "clean hold",
+        "clean failed",
+        "error",
+    ];
+    let in_use = node.instance_uuid.is_some() && !deleted.contains(&node.provision_state.as_str());
+    in_use.then_some("taken from a node in use")
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn hand_over_takes_the_unit_first_and_releases_it_last() {
         (RETURNING, "instance", "hand over",              "hand over"),
         (RETURNING, "guard",    "wait",                   "wait"),
         (RETURNING, "nobody",   "claim",                  "wait"),
-        (RETURNING, "other",    "wait",                   "wait"),
+        (RETURNING, "other",    "reserve",                "wait"),
         (READY,     "instance", "release the instance's", "release the instance's"),
         (READY,     "guard",    "release ours",           "release ours"),
         (READY,     "nobody",   "done",                   "done"),
