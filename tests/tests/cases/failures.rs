@@ -315,6 +315,25 @@ async fn c09_a_node_that_is_gone_is_not_a_success_and_never_offered() {
     }
 }
 
+/// Each write is followed by a look, and not each look has to confirm anew what was confirmed.
+#[tokio::test(start_paused = true)]
+async fn c09_that_a_node_is_gone_is_confirmed_once() {
+    for strategy in strategies() {
+        let rig = Rig::new(one(|_| {}).build());
+        let (node, instance) = only(&rig.sandbox);
+        let requests = [rig.request(node, instance, strategy)];
+        let vanish = async {
+            tokio::time::sleep(secs(20)).await;
+            rig.sandbox.with(|world, _| world.remove_node(node));
+            rig.sandbox.now()
+        };
+        let (reports, vanished) = tokio::join!(rig.tear_down(&requests), vanish);
+        assert_eq!(outcome(&reports.unwrap()[0]), Outcome::Gone, "{strategy}");
+        let took = rig.sandbox.now().duration_since(vanished).unsigned_abs();
+        assert!(secs(16) <= took && took < secs(20), "{strategy}: {took:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn c09_one_missing_answer_is_not_believed() {
     for strategy in strategies() {

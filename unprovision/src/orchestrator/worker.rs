@@ -36,6 +36,8 @@ pub(super) struct Worker<'a> {
     unheld: Option<Unheld<'a>>,
     pass: Option<Pass<'a>>,
     waits_for: String,
+    /// That the node is gone was confirmed; it holds until the node is seen again.
+    is_gone: bool,
 }
 
 /// How a step of the loop ended.
@@ -82,6 +84,7 @@ impl<'a> Worker<'a> {
             unheld,
             pass: None,
             waits_for,
+            is_gone: false,
         };
         worker.work().await
     }
@@ -133,8 +136,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Looks until it succeeds, the time is up, or it is hopeless. A node that is not found is looked for again, at once and after a while.
-    async fn look(&self) -> Look {
+    /// Looks until it succeeds, the time is up, or it is hopeless. A node that is not found is looked for again, at once and
+    /// after a while; once for each time that it is lost, not at each look.
+    async fn look(&mut self) -> Look {
         let (mut failed, mut missing) = (0, 0);
         loop {
             let looked = {
@@ -145,7 +149,8 @@ impl<'a> Worker<'a> {
                     .await
             };
             let pause = match looked {
-                Ok(seen) if seen.node.is_some() || missing >= MISSING.len() => {
+                Ok(seen) if seen.node.is_some() || self.is_gone || missing >= MISSING.len() => {
+                    self.is_gone = seen.node.is_none();
                     return Look::Seen(Box::new(seen));
                 }
                 Ok(_) => {
