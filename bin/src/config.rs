@@ -1,5 +1,6 @@
 //! All settings: one structure, filled from defaults, one file, the environment and flags, in this order.
 
+mod check;
 mod duration;
 mod layers;
 
@@ -8,7 +9,9 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 use unprovision::core::{GUARD_PROJECT, GUARD_USER};
 use unprovision::strategy;
+use unprovision_session::did_you_mean;
 
+pub(crate) use check::patience;
 pub(crate) use duration::HumanDuration;
 #[cfg(feature = "sandbox")]
 pub(crate) use layers::load_flags;
@@ -137,34 +140,6 @@ impl Default for Service {
     }
 }
 
-impl Config {
-    /// What the types alone do not tell: the key, and what is wrong with it.
-    fn check(&self) -> Result<(), (&'static str, String)> {
-        if strategy::by_name(&self.strategy).is_none() {
-            let names = strategy::ALL
-                .iter()
-                .map(|strategy| strategy.name())
-                .collect::<Vec<_>>();
-            let guess = did_you_mean(nearest(&self.strategy, names.iter().copied()));
-            let problem = format!(
-                "there is no strategy `{}`{guess}; there are: {}",
-                self.strategy,
-                names.join(", ")
-            );
-            return Err(("strategy", problem));
-        }
-        for (key, text) in [
-            ("guard.project_id", &self.guard.project_id),
-            ("guard.user_id", &self.guard.user_id),
-        ] {
-            if !(1..=255).contains(&text.len()) {
-                return Err((key, "Placement wants 1 to 255 characters".to_owned()));
-            }
-        }
-        Ok(())
-    }
-}
-
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
@@ -198,23 +173,6 @@ pub(crate) enum ConfigError {
         /// What is wrong, and what would be right.
         problem: String,
     },
-}
-
-/// The candidate that looks most like a name, if any comes near.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Below this two names only share a few letters.
-    const ALIKE: f64 = 0.75;
-    candidates
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
-        .filter(|(score, _)| *score >= ALIKE)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
-}
-
-fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest
-        .map(|name| format!(", did you mean `{name}`?"))
-        .unwrap_or_default()
 }
 
 /// A text that is set.

@@ -65,8 +65,12 @@ fn status(error: &anyhow::Error) -> u8 {
         cause.is::<Usage>()
             || cause.is::<ConfigError>()
             || cause.is::<unprovision_session::ConfigError>()
-            || matches!(cause.downcast_ref(), Some(RunError::CannotOpen(_)))
+            || matches!(
+                cause.downcast_ref(),
+                Some(RunError::CannotOpen(_) | RunError::OtherCloud { .. })
+            )
             || cause.downcast_ref().is_some_and(is_misconfigured)
+            || is_too_old(cause)
     });
     if by_user { USAGE } else { OTHER }
 }
@@ -77,6 +81,21 @@ fn is_misconfigured(error: &TransportError) -> bool {
         error,
         TransportError::Login { transient: false, .. } | TransportError::Endpoint { .. }
     )
+}
+
+/// Whether the service does not speak what is needed.
+fn is_too_old(cause: &(dyn std::error::Error + 'static)) -> bool {
+    use ironic_client::ErrorKind as Ironic;
+    use placement_client::ErrorKind as Placement;
+    let ironic = cause.downcast_ref().is_some_and(|error: &ironic_client::Error| {
+        matches!(error.kind, Ironic::Unsupported | Ironic::NotAcceptable(_))
+    });
+    let placement = cause
+        .downcast_ref()
+        .is_some_and(|error: &placement_client::Error| {
+            matches!(error.kind, Placement::Unsupported | Placement::NotAcceptable(_))
+        });
+    ironic || placement
 }
 
 /// The error and its causes; a cause that was said already is left out.
@@ -96,8 +115,23 @@ pub(crate) fn chain(error: &anyhow::Error, between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use anyhow::anyhow;
+    use ironic_client::ErrorKind as Ironic;
+    use unprovision_session::Class;
 
     use super::*;
+
+    fn error(kind: Ironic) -> ironic_client::Error {
+        ironic_client::Error {
+            service: "ironic",
+            call: "show node n".to_owned(),
+            kind,
+            status: None,
+            message: String::new(),
+            request_id: None,
+            retry_after: None,
+            source: None,
+        }
+    }
 
     #[test]
     fn what_the_user_can_correct_is_told_from_the_rest() {
@@ -122,6 +156,35 @@ mod tests {
             USAGE
         );
         assert_eq!(status(&anyhow::Error::from(login(true))), OTHER);
+    }
+
+    #[test]
+    fn a_read_that_timed_out_is_not_said_to_have_been_applied() {
+        let source = TransportError::MaybeApplied {
+            service: "ironic".into(),
+            waited: None,
+            source: "timed out".into(),
+        };
+        let read = ironic_client::Error {
+            source: Some(source),
+            ..error(Ironic::NoAnswer(Class::Transient))
+        };
+        let said = chain(&read.into(), ": ");
+        assert!(
+            said.contains("nothing was done") && !said.contains("applied"),
+            "{said}"
+        );
+        assert!(
+            error(Ironic::NoAnswer(Class::Unknown))
+                .to_string()
+                .contains("may have been applied")
+        );
+    }
+
+    #[test]
+    fn a_service_that_is_too_old_is_configuration() {
+        assert_eq!(status(&error(Ironic::Unsupported).into()), USAGE);
+        assert_eq!(status(&error(Ironic::Forbidden).into()), OTHER);
     }
 
     #[test]

@@ -5,15 +5,23 @@ use tracing_subscriber::fmt::time::SystemTime;
 
 use crate::config::{ConfigError, Log, LogFormat};
 
+/// The levels by name.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
 /// Libraries whose finer levels show what is on the wire.
 const TALKATIVE: &[&str] = &["h2", "hyper", "hyper_util", "reqwest", "rustls", "sqlx"];
 
 /// Begins to log. `RUST_LOG` wins over what is configured.
 pub(crate) fn init(log: &Log) -> Result<(), ConfigError> {
-    let filter = match std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()) {
-        Some(text) => filter(&text, "RUST_LOG")?,
-        None => filter(&directives(&log.level), "the configuration")?,
+    let (text, from) = match std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()) {
+        Some(text) => (text, "RUST_LOG"),
+        None => (log.level.clone(), "the configuration"),
     };
+    let filter = filter(&text).map_err(|problem| ConfigError::Invalid {
+        key: "log.level".to_owned(),
+        from: from.to_owned(),
+        problem,
+    })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -36,12 +44,20 @@ fn directives(level: &str) -> String {
         .fold(level.to_owned(), |all, library| format!("{all},{library}=info"))
 }
 
-fn filter(text: &str, from: &str) -> Result<EnvFilter, ConfigError> {
+/// What is logged by this text, or what is wrong with it.
+pub(crate) fn filter(text: &str) -> Result<EnvFilter, String> {
+    let wrong = |why: &str| {
+        format!(
+            "`{text}`{why}; write error, warn, info, debug, trace, or directives such as `warn,unprovision=debug`"
+        )
+    };
+    // A word alone would be taken for the name of a library, of which everything is logged.
+    let is_word =
+        |part: &str| !part.contains(['=', '[']) && !LEVELS.contains(&part.to_ascii_lowercase().as_str());
+    if let Some(word) = text.split(',').map(str::trim).find(|part| is_word(part)) {
+        return Err(wrong(&format!(": `{word}` is not a level")));
+    }
     EnvFilter::builder()
-        .parse(text)
-        .map_err(|error| ConfigError::Invalid {
-            key: "log.level".to_owned(),
-            from: from.to_owned(),
-            problem: format!("{error}; write error, warn, info, debug or trace"),
-        })
+        .parse(directives(text))
+        .map_err(|_| wrong(" cannot be read"))
 }

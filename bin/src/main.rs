@@ -14,11 +14,19 @@ mod wire;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tokio::runtime::Runtime;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match cli::Cli::parse().run().await {
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return failure::tell(&error.into()),
+    };
+    let code = match runtime.block_on(cli.run()) {
         Ok(code) => code,
         Err(error) => failure::tell(&error),
-    }
+    };
+    // Nobody waits for an answer to a question that does not matter any more.
+    runtime.shutdown_background();
+    code
 }

@@ -11,7 +11,7 @@ use unprovision::core::{Case, CaseId, Entry, Event, WaitFor};
 use unprovision::orchestrator::Observer;
 
 use crate::config::LogFormat;
-use crate::output::{self, Subject};
+use crate::output::{self, Subject, plain};
 
 /// Says on standard error what happens to each node.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl Lines {
         }
     }
 
-    /// The work on a node begins.
-    pub(crate) fn begins(&self, subject: &Subject) {
+    /// The work on a node begins, or goes on.
+    pub(crate) fn tell(&self, subject: &Subject, what: &str) {
         let Subject {
             instance, strategy, ..
         } = subject;
@@ -40,8 +40,8 @@ impl Lines {
             subject,
             self.clock.now(),
             &match instance {
-                Some(instance) => format!("begins: instance {instance}, {strategy}"),
-                None => format!("begins: {strategy}"),
+                Some(instance) => format!("{what}: instance {instance}, {strategy}"),
+                None => format!("{what}: {strategy}"),
             },
         );
     }
@@ -51,8 +51,8 @@ impl Lines {
             node, name, instance, ..
         } = subject;
         output::say(&match (self.format, name) {
-            (LogFormat::Text, Some(name)) => format!("{at:.3} {name} {what}"),
-            (LogFormat::Text, None) => format!("{at:.3} {node} {what}"),
+            (LogFormat::Text, Some(name)) => format!("{at:.3} {} {}", plain(name), plain(what)),
+            (LogFormat::Text, None) => format!("{at:.3} {node} {}", plain(what)),
             (LogFormat::Json, _) => {
                 json!({"timestamp": at, "node": node, "name": name, "instance": instance, "message": what})
                     .to_string()

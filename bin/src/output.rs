@@ -141,7 +141,7 @@ fn shown(value: &serde_json::Value) -> String {
         serde_json::Value::Null => "-".to_owned(),
         serde_json::Value::Bool(true) => "yes".to_owned(),
         serde_json::Value::Bool(false) => "no".to_owned(),
-        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::String(text) => plain(text),
         serde_json::Value::Number(number) => number
             .as_f64()
             .map_or_else(|| number.to_string(), |secs| format!("{secs:.1}")),
@@ -158,12 +158,48 @@ pub(crate) fn new_table(columns: &[&str]) -> Table {
     table
 }
 
-/// Prints to standard output.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    Ok(writeln!(io::stdout().lock(), "{text}")?)
+/// Text of others as it can be printed: nothing in it moves the cursor, forges a line or turns the writing round.
+pub(crate) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => plain.extend(c.escape_unicode()),
+            c if c.is_control() => plain.extend(c.escape_default()),
+            c => plain.push(c),
+        }
+    }
+    plain
 }
 
-/// Prints a line to standard error. Where nobody reads it, the work goes on all the same.
-pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+/// Prints to standard output. Who does not read to the end has read enough.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => Ok(printed?),
+    }
+}
+
+/// Prints lines to standard error. Where nobody reads it, the work goes on all the same.
+pub(crate) fn say(lines: &str) {
+    let lines = lines.split('\n').map(plain).collect::<Vec<_>>();
+    let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_move_the_cursor_is_shown_instead() {
+        for (text, shown) in [
+            ("größer, \"quoted\" \\ 中", "größer, \"quoted\" \\ 中"),
+            ("a\u{1b}[2Jb", r"a\u{1b}[2Jb"),
+            ("a\r\nb\tc", r"a\r\nb\tc"),
+            ("\u{9b}31m\u{7f}", r"\u{9b}31m\u{7f}"),
+            ("\u{202e}x\u{2066}\u{2028}", r"\u{202e}x\u{2066}\u{2028}"),
+        ] {
+            assert_eq!(plain(text), shown);
+        }
+    }
 }

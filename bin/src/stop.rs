@@ -1,6 +1,8 @@
 //! Ctrl-C and SIGTERM.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -8,23 +10,60 @@ use tokio_util::sync::CancellationToken;
 use crate::failure::OTHER;
 use crate::output;
 
-/// A token that the first signal cancels; the second one ends the process at once.
-pub(crate) fn on_signals() -> io::Result<CancellationToken> {
-    let mut signals = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let stop = CancellationToken::new();
-    let stopped = stop.clone();
-    tokio::spawn(async move {
-        next(&mut signals).await;
-        output::say(
-            "stopping the waiting as soon as the requests under way are answered; what is held stays held, and \
-             `unprovision resume` goes on; once more to stop at once",
-        );
-        stopped.cancel();
-        next(&mut signals).await;
-        // The journal has each intent before its write: nothing is lost by this.
-        std::process::exit(OTHER.into());
-    });
-    Ok(stop)
+/// The signals that end the command; they are heard from its making on.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    stop: CancellationToken,
+    begun: Arc<AtomicBool>,
+}
+
+/// A signal came before anything had begun.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped before anything was begun; nothing was touched")]
+pub(crate) struct Stopped;
+
+impl Signals {
+    /// Hears the signals: the first one stops, the second one ends the process at once.
+    pub(crate) fn new() -> io::Result<Self> {
+        let mut signals = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (stop, begun) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
+        let all = Self {
+            stop: stop.clone(),
+            begun: Arc::clone(&begun),
+        };
+        tokio::spawn(async move {
+            next(&mut signals).await;
+            if begun.load(Ordering::Acquire) {
+                output::say(
+                    "stopping the waiting as soon as the requests under way are answered; what is held stays held, and \
+                     `unprovision resume` goes on; once more to stop at once",
+                );
+            }
+            stop.cancel();
+            next(&mut signals).await;
+            // The journal has each intent before its write: nothing is lost by this.
+            std::process::exit(OTHER.into());
+        });
+        Ok(all)
+    }
+
+    /// Does what must not have begun anything yet; a signal drops it.
+    pub(crate) async fn before_anything<T>(
+        &self,
+        work: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Err(Stopped.into()),
+            done = work => done,
+        }
+    }
+
+    /// From here on a signal stops the waiting, and what was begun stays as it is: the token tells.
+    pub(crate) fn begin(&self) -> &CancellationToken {
+        self.begun.store(true, Ordering::Release);
+        &self.stop
+    }
 }
 
 async fn next((interrupt, terminate): &mut (Signal, Signal)) {

@@ -11,7 +11,7 @@ use unprovision::cloud::{Clock, Cloud, OpenStack, SystemClock};
 use unprovision::core::guard_owner;
 use unprovision::journal::{Journal, MemoryJournal, SqliteJournal};
 use unprovision::orchestrator::Orchestrator;
-use unprovision_session::{Auth, Clouds, ConfigError, HttpTransport, Service, Transport};
+use unprovision_session::{Auth, Clouds, ConfigError, HttpTransport, Service};
 
 use crate::config::{Config, set};
 use crate::failure::Usage;
@@ -46,26 +46,27 @@ pub(crate) struct Wired {
 }
 
 impl Wired {
-    /// Says that the work on these nodes begins.
-    pub(crate) fn begins<'a>(&self, subjects: impl IntoIterator<Item = &'a Subject>) {
+    /// Says what happens to these nodes now.
+    pub(crate) fn tell<'a>(&self, subjects: impl IntoIterator<Item = &'a Subject>, what: &str) {
         if let Some(lines) = &self.lines {
-            subjects.into_iter().for_each(|subject| lines.begins(subject));
+            subjects.into_iter().for_each(|subject| lines.tell(subject, what));
         }
     }
 }
 
-/// Connects everything; nothing is sent to the cloud yet.
-pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool) -> anyhow::Result<Wired> {
+/// Connects everything; nothing is sent to the cloud yet. `moved`: cases are taken up that name another cloud.
+pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool, moved: bool) -> anyhow::Result<Wired> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let (ironic, placement) = transports(config, tls).await?;
+    let identity = identity(&ironic, &placement);
     let owner = Consumer {
         project_id: config.guard.project_id.clone(),
         user_id: config.guard.user_id.clone(),
         ..guard_owner()
     };
     let openstack = OpenStack::new(
-        Arc::new(IronicClient::new(ironic)),
-        Arc::new(PlacementClient::new(placement)),
+        Arc::new(IronicClient::new(Arc::new(ironic))),
+        Arc::new(PlacementClient::new(Arc::new(placement))),
         Arc::clone(&clock),
     );
     let cloud: Arc<dyn Cloud> = Arc::new(openstack.with_owner(owner));
@@ -75,6 +76,9 @@ pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool) -> anyhow::
     let mut builder = Orchestrator::builder(Arc::clone(&cloud), journal, Arc::clone(&clock))
         .poll(config.poll.get())
         .concurrency(config.concurrency);
+    if !moved {
+        builder = builder.identity(identity);
+    }
     if let Some(at_most) = NonZeroUsize::new(config.max_tear_downs) {
         builder = builder.max_tear_downs(at_most);
     }
@@ -91,7 +95,7 @@ pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool) -> anyhow::
 }
 
 /// The ways to both services; with one login where both are in the same cloud.
-async fn transports(config: &Config, tls: &Tls) -> anyhow::Result<(Arc<dyn Transport>, Arc<dyn Transport>)> {
+async fn transports(config: &Config, tls: &Tls) -> anyhow::Result<(HttpTransport, HttpTransport)> {
     let [ironic, placement] =
         [&config.ironic, &config.placement].map(|service| set(&service.cloud).or(set(&config.os_cloud)));
     let auth = login(config, tls, ironic)?;
@@ -104,6 +108,15 @@ async fn transports(config: &Config, tls: &Tls) -> anyhow::Result<(Arc<dyn Trans
         transport(config, Service::Ironic, auth).await?,
         transport(config, Service::Placement, other).await?,
     ))
+}
+
+/// Which cloud this is, as cases are recorded with it.
+fn identity(ironic: &HttpTransport, placement: &HttpTransport) -> String {
+    let (ironic, placement) = (ironic.place(), placement.place());
+    match ironic == placement {
+        true => ironic,
+        false => format!("{ironic} for Ironic, {placement} for Placement"),
+    }
 }
 
 fn login(config: &Config, tls: &Tls, cloud: Option<&str>) -> Result<Auth, ConfigError> {
@@ -130,7 +143,7 @@ fn login(config: &Config, tls: &Tls, cloud: Option<&str>) -> Result<Auth, Config
     Auth::new(clouds.load()?)
 }
 
-async fn transport(config: &Config, service: Service, auth: Auth) -> Result<Arc<dyn Transport>, ConfigError> {
+async fn transport(config: &Config, service: Service, auth: Auth) -> Result<HttpTransport, ConfigError> {
     let own = match service {
         Service::Ironic => &config.ironic,
         Service::Placement => &config.placement,
@@ -139,7 +152,7 @@ async fn transport(config: &Config, service: Service, auth: Auth) -> Result<Arc<
     if let Some(url) = set(&own.endpoint) {
         builder = builder.endpoint(url);
     }
-    Ok(Arc::new(builder.build().await?))
+    builder.build().await
 }
 
 async fn journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {

@@ -135,12 +135,13 @@ fn a_node_is_deleted_with_nothing_but_the_environment() {
 
 #[test]
 fn the_environment_goes_to_standard_output_where_no_file_is_named() {
-    let mut sandbox = Running::start(&["--nova", "old"]);
+    let mut sandbox = Running::start(&["--nova", "old", "--quiet"]);
     let lines = BufReader::new(sandbox.0.stdout.take().unwrap()).lines();
     let lines = lines.take(5).collect::<Result<Vec<_>, _>>().unwrap();
     assert!(sourced(lines.iter().map(String::as_str)).contains_key("OS_AUTH_URL"));
     sandbox.signal("-INT");
     assert_eq!(sandbox.end(), Some(0));
+    assert_eq!(sandbox.said(), "");
 }
 
 #[test]

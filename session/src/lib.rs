@@ -19,6 +19,7 @@ pub use api_error::{ApiError, Class, NotAcceptable};
 #[cfg(feature = "client")]
 pub use client::{
     Auth, CloudConfig, Clouds, ConfigError, HttpTransport, HttpTransportBuilder, RetryPolicy, Service,
+    did_you_mean, nearest,
 };
 pub use microversion::{Microversion, ParseMicroversionError, VersionRange};
 pub use retry_after::retry_after;

@@ -65,7 +65,7 @@ pub enum TransportError {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// The request left, and no whole answer came back: the service may have applied it.
-    #[error("{service} gave no whole answer{}; the request may have been applied",
+    #[error("{service} gave no whole answer{}",
         waited.map(|d| format!(" within {} s", d.as_secs_f32())).unwrap_or_default())]
     MaybeApplied {
         /// The service's name.

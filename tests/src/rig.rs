@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use unprovision::cloud::{Clock, OpenStack};
 use unprovision::core::{Case, CaseId, Limits, TearDownRequest};
 use unprovision::journal::{Journal, MemoryJournal};
-use unprovision::orchestrator::{CaseReport, Observer, Orchestrator, RunError, Until};
+use unprovision::orchestrator::{Builder, CaseReport, Observer, Orchestrator, RunError, Until};
 use uuid::Uuid;
 
 use crate::sandbox::Sandbox;
@@ -69,16 +69,22 @@ impl Rig {
         observer: Arc<dyn Observer>,
         poll: Duration,
     ) -> Self {
-        let clock = Arc::new(SandboxClock(sandbox.clone()));
-        let ironic = Arc::new(IronicClient::new(sandbox.ironic()));
-        let placement = Arc::new(PlacementClient::new(sandbox.placement()));
-        let cloud = Arc::new(OpenStack::new(ironic, placement, Arc::clone(&clock) as _));
-        let builder = Orchestrator::builder(cloud, Arc::clone(&journal), clock);
+        let builder = builder(&sandbox, &journal);
         let orchestrator = builder.observer(observer).poll(poll).build();
         Self {
             sandbox,
             journal,
             orchestrator,
+        }
+    }
+
+    /// The same cloud and journal, by this name of the cloud.
+    #[must_use]
+    pub fn named(&self, cloud: &str) -> Self {
+        let orchestrator = builder(&self.sandbox, &self.journal).identity(cloud).build();
+        Self {
+            orchestrator,
+            ..self.clone()
         }
     }
 
@@ -137,6 +143,14 @@ impl Rig {
             .into_iter()
             .collect()
     }
+}
+
+fn builder(sandbox: &Sandbox, journal: &Arc<dyn Journal>) -> Builder {
+    let clock = Arc::new(SandboxClock(sandbox.clone()));
+    let ironic = Arc::new(IronicClient::new(sandbox.ironic()));
+    let placement = Arc::new(PlacementClient::new(sandbox.placement()));
+    let cloud = Arc::new(OpenStack::new(ironic, placement, Arc::clone(&clock) as _));
+    Orchestrator::builder(cloud, Arc::clone(journal), clock)
 }
 
 /// An observer who does not look.

@@ -15,7 +15,7 @@ use super::follow::{self, Follow};
 use crate::config::{Config, Flag, Loaded};
 use crate::failure::{Problems, Usage};
 use crate::output::{self, Subject};
-use crate::stop;
+use crate::stop::Signals;
 use crate::wire::Wired;
 
 /// Options of `delete`.
@@ -64,23 +64,13 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     });
     let loaded = global.load(strategy)?;
     args.check(&loaded.config)?;
-    let wired = global.connect(&loaded).await?;
-    let mut targets = args.targets(&wired, &loaded).await?;
-    let mut first = check(&wired.orchestrator, &loaded.config, &targets).await?;
-    args.check_novas(&targets, &first)?;
-    if !args.yes {
-        confirm(&targets).await?;
-        // While somebody reads and thinks, the world goes on, and so does the clock.
-        for target in &mut targets {
-            target.request.limits = args.limits(&wired, &loaded.config)?;
-        }
-        first = check(&wired.orchestrator, &loaded.config, &targets).await?;
-    }
-    let stop = stop::on_signals()?;
+    let signals = Signals::new()?;
+    let (wired, targets, first) = signals.before_anything(args.prepare(&global, &loaded)).await?;
+    let stop = signals.begin();
     let cases = open(&wired.orchestrator, &targets, first).await?;
     let subjects = targets.into_iter().map(Target::subject).collect::<Vec<_>>();
-    wired.begins(&subjects);
-    let results = wired.orchestrator.run(&cases, args.follow.until(), &stop).await;
+    wired.tell(&subjects, "begins");
+    let results = wired.orchestrator.run(&cases, args.follow.until(), stop).await;
     args.follow.report(subjects, results)
 }
 
@@ -106,6 +96,27 @@ impl Args {
             ));
         }
         Ok(())
+    }
+
+    /// All that comes before the first write, of the journal too.
+    async fn prepare(
+        &self,
+        global: &Global,
+        loaded: &Loaded,
+    ) -> anyhow::Result<(Wired, Vec<Target>, Vec<Entry>)> {
+        let wired = global.connect(loaded).await?;
+        let mut targets = self.targets(&wired, loaded).await?;
+        let mut first = check(&wired.orchestrator, &loaded.config, &targets).await?;
+        self.check_novas(&targets, &first)?;
+        if !self.yes {
+            confirm(&targets).await?;
+            // While somebody reads and thinks, the world goes on, and so does the clock.
+            for target in &mut targets {
+                target.request.limits = self.limits(&wired, &loaded.config)?;
+            }
+            first = check(&wired.orchestrator, &loaded.config, &targets).await?;
+        }
+        Ok((wired, targets, first))
     }
 
     /// Behind Nova's back only what was named is torn down, not what happens to be on the node.
@@ -215,7 +226,7 @@ async fn check(
     let checks = targets.iter().map(|target| async move {
         match orchestrator.check(&target.request).await {
             // It names the node itself.
-            Err(error @ RunError::CannotOpen(_)) => Err(error.into()),
+            Err(error @ (RunError::CannotOpen(_) | RunError::OtherCloud { .. })) => Err(error.into()),
             checked => checked.with_context(|| format!("node {} could not be looked at", target.shown())),
         }
     });
@@ -229,13 +240,14 @@ async fn check(
 
 /// Shows what would be erased, and asks.
 async fn confirm(targets: &[Target]) -> anyhow::Result<()> {
-    let mut table = output::new_table(&["name", "uuid", "instance", "state", "strategy"]);
+    let mut table = output::new_table(&["name", "uuid", "instance", "state", "maintenance", "strategy"]);
     for Target { node, request } in targets {
         table.add_row([
-            node.name.clone().unwrap_or_default(),
+            output::plain(node.name.as_deref().unwrap_or_default()),
             node.uuid.to_string(),
             request.instance.to_string(),
-            node.provision_state.to_string(),
+            output::plain(&node.provision_state.to_string()),
+            maintenance(node),
             request.strategy.clone(),
         ]);
     }
@@ -249,6 +261,14 @@ async fn confirm(targets: &[Target]) -> anyhow::Result<()> {
     match answer.await??.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),
         _ => Err(Usage("not confirmed; nothing was touched".to_owned()).into()),
+    }
+}
+
+fn maintenance(node: &Node) -> String {
+    match (node.maintenance, &node.maintenance_reason) {
+        (false, _) => "no".to_owned(),
+        (true, Some(reason)) if !reason.is_empty() => format!("yes: {}", output::plain(reason)),
+        (true, _) => "yes".to_owned(),
     }
 }
 

@@ -54,25 +54,31 @@ pub(crate) struct Args {
 struct Progress {
     clock: Arc<SystemClock>,
     began: Duration,
+    quiet: bool,
 }
 
 impl Progress {
-    fn new() -> Self {
+    fn new(quiet: bool) -> Self {
         let clock = Arc::new(SystemClock);
         let began = clock.elapsed();
-        Self { clock, began }
+        Self { clock, began, quiet }
     }
 
     fn say(&self, who: &str, what: &str) {
+        if self.quiet {
+            return;
+        }
         let passed = self.clock.elapsed().saturating_sub(self.began).as_secs_f64();
         output::say(&format!("{passed:5.1} s  {who:<18} {what}"));
     }
 }
 
 /// Runs the demo. It fails where a strategy of ours exposes a node, and where the baseline does not: then it shows nothing.
-pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    introduce(args.nodes);
-    let (figures, stories) = play_all(args.nodes.into()).await?;
+pub(crate) async fn run(args: Args, quiet: bool) -> anyhow::Result<ExitCode> {
+    if !quiet {
+        introduce(args.nodes);
+    }
+    let (figures, stories) = play_all(args.nodes.into(), quiet).await?;
     match args.output {
         Format::Json => output::print(&serde_json::to_string_pretty(&figures)?)?,
         Format::Table => output::print(&page(&figures, &stories))?,
@@ -100,12 +106,12 @@ fn introduce(nodes: u16) {
 }
 
 /// All worlds side by side, the baseline first.
-async fn play_all(nodes: usize) -> anyhow::Result<(Vec<Figures>, Vec<Story>)> {
+async fn play_all(nodes: usize, quiet: bool) -> anyhow::Result<(Vec<Figures>, Vec<Story>)> {
     let baseline = (BASELINE, NovaRule::Old, Player::Nova);
     let ours = strategy::ALL
         .iter()
         .map(|strategy| (strategy.name(), NovaRule::Off, Player::Us(*strategy)));
-    let progress = Progress::new();
+    let progress = Progress::new(quiet);
     let plays = std::iter::once(baseline).chain(ours).map(|(name, nova, player)| {
         tokio::spawn(play::play(
             Stage::new(name, nodes, nova),

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use unprovision::core::{Limits, Outcome};
 use unprovision::orchestrator::{CaseReport, Progress, RunError, Until};
 
-use crate::config::{Config, HumanDuration};
-use crate::failure::{OTHER, Usage};
+use crate::config::{self, Config, HumanDuration};
+use crate::failure::{OTHER, USAGE, Usage};
 use crate::output::{self, Format, Row, Subject};
 use crate::wire::IN_MEMORY;
 
@@ -20,7 +20,8 @@ const TIMED_OUT: u8 = 4;
 #[derive(Debug, clap::Args)]
 pub(super) struct Follow {
     /// Wait until each node has returned, this long at most [default: the setting `deadline`, 72h]
-    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, conflicts_with = "no_wait")]
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, conflicts_with = "no_wait",
+        value_parser = patience)]
     wait: Option<Option<HumanDuration>>,
     /// Wait only until Ironic has accepted the tear-downs; `unprovision resume` does the rest
     #[arg(long)]
@@ -96,7 +97,11 @@ impl Follow {
 }
 
 fn code(result: &Result<CaseReport, RunError>) -> u8 {
-    let Ok(report) = result else { return OTHER };
+    let report = match result {
+        Ok(report) => report,
+        Err(RunError::OtherCloud { .. }) => return USAGE,
+        Err(_) => return OTHER,
+    };
     match report.outcome {
         Progress::Accepted | Progress::Ended(Outcome::Returned) => 0,
         Progress::Ended(Outcome::Blocked | Outcome::Failed | Outcome::Gone) => NOT_RETURNED,
@@ -108,11 +113,18 @@ fn code(result: &Result<CaseReport, RunError>) -> u8 {
 /// Which status tells most, where nodes end differently.
 fn rank(code: u8) -> u8 {
     match code {
-        OTHER => 3,
+        OTHER => 4,
+        USAGE => 3,
         NOT_RETURNED => 2,
         TIMED_OUT => 1,
         _ => 0,
     }
+}
+
+/// How long may be waited; less than a look takes is a slip.
+fn patience(text: &str) -> Result<HumanDuration, String> {
+    let wait: HumanDuration = text.parse()?;
+    config::patience(wait).map(|()| wait)
 }
 
 /// A node's name or UUID. One command never means more nodes than it names.

@@ -88,12 +88,12 @@ impl Cli {
             #[cfg(feature = "sandbox")]
             Command::Demo(args) => {
                 global.log_only()?;
-                demo::run(args).await
+                demo::run(args, global.quiet).await
             }
             #[cfg(feature = "sandbox")]
             Command::Sandbox(args) => {
                 global.log_only()?;
-                sandbox::run(args).await
+                sandbox::run(args, global.quiet).await
             }
         }
     }
@@ -116,7 +116,12 @@ impl Global {
     }
 
     async fn connect(&self, loaded: &Loaded) -> anyhow::Result<Wired> {
-        wire::connect(&loaded.config, &self.tls, self.quiet).await
+        wire::connect(&loaded.config, &self.tls, self.quiet, false).await
+    }
+
+    /// The same, and cases are taken up that name another cloud.
+    async fn connect_moved(&self, loaded: &Loaded) -> anyhow::Result<Wired> {
+        wire::connect(&loaded.config, &self.tls, self.quiet, true).await
     }
 
     fn flags(&self) -> Vec<Flag> {

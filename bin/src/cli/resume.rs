@@ -4,22 +4,28 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use unprovision::core::{Case, Limits};
+use unprovision_session::{did_you_mean, nearest};
+use uuid::Uuid;
 
 use super::Global;
 use super::follow::{self, Follow};
-use crate::config::Config;
-use crate::failure::Usage;
+use crate::config::{Config, Loaded};
+use crate::failure::{Problems, Usage};
 use crate::output::{self, Subject};
-use crate::stop;
+use crate::stop::Signals;
 use crate::wire::Wired;
 
 /// Options of `resume`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Args {
-    /// Only these nodes, by name or UUID [default: all that the journal has open]
+    /// Only these nodes, by name or UUID; also by the instance's or the case's UUID [default: all that the journal has
+    /// open of this cloud]
     #[arg(value_name = "NODE", value_parser = follow::node)]
     nodes: Vec<String>,
+    /// Go on although the journal names another cloud: this one is the same, and its address has changed
+    #[arg(long, requires = "nodes")]
+    cloud_moved: bool,
     #[command(flatten)]
     follow: Follow,
 }
@@ -32,8 +38,8 @@ Examples:
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
     let loaded = global.load([])?;
     args.follow.check(&loaded.config)?;
-    let wired = global.connect(&loaded).await?;
-    let cases = args.choose(&wired).await?;
+    let signals = Signals::new()?;
+    let (wired, cases) = signals.before_anything(args.prepare(&global, &loaded)).await?;
     if cases.is_empty() {
         output::say("nothing is open in the journal; nothing to do");
     }
@@ -43,34 +49,26 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         .map(|case| Ok((case.id, args.limits(case, &loaded.config, now)?)))
         .collect::<Result<Vec<_>, Usage>>()?;
     let subjects = cases.iter().map(Subject::from).collect::<Vec<_>>();
-    let stop = stop::on_signals()?;
-    wired.begins(&subjects);
+    let stop = signals.begin();
+    wired.tell(&subjects, "is taken up again");
     let until = args.follow.until();
-    let results = wired.orchestrator.resume(&limits, until, &stop).await;
+    let results = wired.orchestrator.resume(&limits, until, stop).await;
     args.follow.report(subjects, results)
 }
 
 impl Args {
-    /// The open cases that are meant.
-    async fn choose(&self, wired: &Wired) -> anyhow::Result<Vec<Case>> {
-        let open = wired.orchestrator.open_cases().await?;
-        if self.nodes.is_empty() {
-            return Ok(open);
-        }
-        let names = |node: &str, case: &Case| {
-            node.parse() == Ok(case.node) || case.found.name.as_deref() == Some(node)
+    /// All that comes before the first write, of the journal too.
+    async fn prepare(&self, global: &Global, loaded: &Loaded) -> anyhow::Result<(Wired, Vec<Case>)> {
+        let wired = match self.cloud_moved {
+            true => global.connect_moved(loaded).await?,
+            false => global.connect(loaded).await?,
         };
-        for node in self
-            .nodes
-            .iter()
-            .filter(|node| !open.iter().any(|case| names(node, case)))
-        {
-            output::say(&format!("node {node}: nothing is open in the journal"));
-        }
-        Ok(open
-            .into_iter()
-            .filter(|case| self.nodes.iter().any(|node| names(node, case)))
-            .collect())
+        let open = wired.orchestrator.open_cases().await?;
+        let cases = match self.nodes.as_slice() {
+            [] => ours(&wired, open)?,
+            named => chosen(&wired, open, named, &loaded.config.journal)?,
+        };
+        Ok((wired, cases))
     }
 
     /// What a case may still do. Unless told otherwise, that is what is left of what was allowed at the start.
@@ -80,4 +78,61 @@ impl Args {
         let reclean = self.follow.reclean.unwrap_or(left.reclean);
         self.follow.limits(config, now, retry_error, reclean)
     }
+}
+
+/// The open cases that are meant. What the journal does not have, or has of another cloud, is an error.
+fn chosen(wired: &Wired, open: Vec<Case>, named: &[String], journal: &str) -> anyhow::Result<Vec<Case>> {
+    let names = |word: &str, case: &Case| {
+        let uuid = word.parse::<Uuid>().ok();
+        case.found.name.as_deref() == Some(word)
+            || uuid
+                .is_some_and(|uuid| [case.node.0, case.id.0].contains(&uuid) || case.instance() == Some(uuid))
+    };
+    let known = match open.as_slice() {
+        [] => "nothing".to_owned(),
+        open => open.iter().map(shown).collect::<Vec<_>>().join(", "),
+    };
+    Problems::sort(named.iter().map(|word| {
+        let found = open.iter().filter(|case| names(word, case)).collect::<Vec<_>>();
+        if found.is_empty() {
+            let guess = did_you_mean(nearest(
+                word,
+                open.iter().filter_map(|case| case.found.name.as_deref()),
+            ));
+            let problem =
+                format!("nothing is open for {word} in the journal {journal}{guess}; open is: {known}");
+            return Err(Usage(problem).into());
+        }
+        found
+            .into_iter()
+            .try_for_each(|case| wired.orchestrator.belongs_here(case))?;
+        Ok(())
+    }))?;
+    Ok(open
+        .into_iter()
+        .filter(|case| named.iter().any(|word| names(word, case)))
+        .collect())
+}
+
+/// The open cases of this cloud. Those of others are named and left alone; it is an error if there are no more than those.
+fn ours(wired: &Wired, open: Vec<Case>) -> anyhow::Result<Vec<Case>> {
+    let (mut ours, mut others) = (Vec::new(), Vec::new());
+    for case in open {
+        match wired.orchestrator.belongs_here(&case) {
+            Ok(()) => ours.push(case),
+            Err(error) => others.push(error),
+        }
+    }
+    if ours.is_empty() && !others.is_empty() {
+        Problems::sort(others.into_iter().map(|error| Err::<(), _>(error.into())))?;
+        return Ok(ours);
+    }
+    for error in others {
+        output::say(&format!("left alone: {error}"));
+    }
+    Ok(ours)
+}
+
+fn shown(case: &Case) -> String {
+    case.found.name.clone().unwrap_or_else(|| case.node.to_string())
 }

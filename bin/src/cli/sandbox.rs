@@ -3,7 +3,6 @@
 mod deleter;
 mod env_file;
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -100,7 +99,7 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Serves until SIGTERM or Ctrl-C.
-pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: Args, quiet: bool) -> anyhow::Result<ExitCode> {
     if args.deployed() > args.nodes {
         let problem = format!(
             "--deployed {} is more than --nodes {}",
@@ -115,20 +114,20 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let served = serve::serve_at(build(&args), args.listen).await;
     let served = served.with_context(|| format!("cannot listen on {}", args.listen))?;
     let deleter = (args.nova != Nova::Off).then(|| tokio::spawn(deleter::run(served.sandbox().clone())));
-    introduce(&args, &served);
+    if !quiet {
+        introduce(&args, &served);
+    }
     match &env_file {
         Some(file) => file.write(&environment(&served))?,
-        None => {
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(environment(&served).as_bytes())?;
-            stdout.flush()?;
-        }
+        None => output::print(environment(&served).trim_end())?,
     }
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    output::say("stopping");
+    if !quiet {
+        output::say("stopping");
+    }
     drop(env_file);
     if let Some(deleter) = deleter {
         deleter.abort();

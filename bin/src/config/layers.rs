@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use figment::error::Kind;
+use figment::error::{Actual, Kind};
 use figment::providers::{Format, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
-use super::{Config, ConfigError, nearest, set};
+use unprovision_session::nearest;
+
+use super::{Config, ConfigError, HumanDuration, set};
 
 /// Variables that begin so are settings; `__` leads into a section.
 const PREFIX: &str = "UNPROVISION_";
@@ -115,12 +117,12 @@ fn extract(mut figment: Figment, env: &Environment, flags: &[Flag]) -> Result<Lo
     let mut config: Config = figment
         .extract_lossy()
         .map_err(|error| explain(&figment, error))?;
+    config.journal = journal(&config, env);
     config.check().map_err(|(key, problem)| ConfigError::Invalid {
         key: key.to_owned(),
         from: from(&figment, key),
         problem,
     })?;
-    config.journal = journal(&config, env);
     let values = leaves(&config).into_iter().map(|(key, value)| Setting {
         from: from(&figment, &key),
         key,
@@ -168,13 +170,12 @@ fn journal(config: &Config, env: &Environment) -> String {
             _ => path.to_owned(),
         };
     }
-    let folder = if rustix::process::geteuid().is_root() {
-        Some(PathBuf::from("/var/lib"))
-    } else {
-        env.folder("XDG_STATE_HOME")
-            .or_else(|| Some(home?.join(".local/state")))
+    let usual = || match rustix::process::geteuid().is_root() {
+        true => Some(PathBuf::from("/var/lib")),
+        false => Some(home?.join(".local/state")),
     };
-    folder
+    env.folder("XDG_STATE_HOME")
+        .or_else(usual)
         .map(|folder| folder.join("unprovision/journal.sqlite").display().to_string())
         .unwrap_or_default()
 }
@@ -247,8 +248,52 @@ fn explain(figment: &Figment, error: figment::Error) -> ConfigError {
     }
     ConfigError::Invalid {
         from: from(figment, &key),
+        problem: problem(&key, &error.kind),
         key,
-        problem: error.kind.to_string(),
+    }
+}
+
+/// What is wrong with a value, without the words of the types behind it.
+fn problem(key: &str, kind: &Kind) -> String {
+    let found = match kind {
+        Kind::Message(words) => return words.clone(),
+        Kind::InvalidType(found, _) | Kind::InvalidValue(found, _) => in_words(found),
+        Kind::UnknownVariant(word, _) => format!("`{word}`"),
+        _ => "this".to_owned(),
+    };
+    format!("{found} is not what it takes; write {}", takes(key))
+}
+
+fn in_words(found: &Actual) -> String {
+    match found {
+        Actual::Bool(truth) => format!("`{truth}`"),
+        Actual::Unsigned(number) => format!("the number {number}"),
+        Actual::Signed(number) => format!("the number {number}"),
+        Actual::Float(number) => format!("the number {number}"),
+        Actual::Str(text) => format!("`{text}`"),
+        Actual::Char(c) => format!("`{c}`"),
+        Actual::Seq => "a list".to_owned(),
+        Actual::Map => "a section".to_owned(),
+        _ => "this".to_owned(),
+    }
+}
+
+/// What a key takes, by its default.
+fn takes(key: &str) -> String {
+    let default = leaves(&Config::default())
+        .into_iter()
+        .find(|(name, _)| name == key)
+        .map(|(_, value)| value);
+    match default {
+        _ if key == "log.format" => "text or json".to_owned(),
+        Some(toml::Value::Boolean(_)) => "true or false".to_owned(),
+        Some(toml::Value::Integer(0)) => "a whole number, 0 or more".to_owned(),
+        Some(toml::Value::Integer(_)) => "a whole number, 1 or more".to_owned(),
+        Some(toml::Value::String(text)) if text.parse::<HumanDuration>().is_ok() => {
+            "a duration with a unit, such as 90s, 20m, 2h or 3d".to_owned()
+        }
+        Some(_) => "a text in quotes".to_owned(),
+        None => format!("a section: `[{key}]`, and its keys below"),
     }
 }
 

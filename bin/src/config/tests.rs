@@ -164,7 +164,11 @@ fn a_value_that_cannot_be_used_names_its_key_and_where_it_is() {
             [].as_slice(),
             ["`deadline`", "some.toml", "such as 90s"],
         ),
-        ("deadline = 90", &[], ["`deadline`", "some.toml", "string"]),
+        (
+            "deadline = 90",
+            &[],
+            ["`deadline`", "some.toml", "number 90 is not what it takes"],
+        ),
         ("concurrency = 0", &[], ["`concurrency`", "some.toml", "0"]),
         (
             "strategy = 'hand-ower'",
@@ -181,7 +185,11 @@ fn a_value_that_cannot_be_used_names_its_key_and_where_it_is() {
             &[],
             ["`guard.user_id`", "some.toml", "255"],
         ),
-        ("ironic = 'x'", &[], ["`ironic`", "some.toml", "Service"]),
+        (
+            "ironic = 'x'",
+            &[],
+            ["`ironic`", "some.toml", "a section: `[ironic]`"],
+        ),
         (
             "",
             &[("UNPROVISION_POLL", "often")],
@@ -192,6 +200,136 @@ fn a_value_that_cannot_be_used_names_its_key_and_where_it_is() {
         let said = problem(text, variables);
         for part in parts {
             assert!(said.contains(part), "`{part}` in {said}");
+        }
+    }
+}
+
+/// Variable, value, key, and what is said.
+const WRONG: &[(&str, &str, &str, &str)] = &[
+    ("DEADLINE", "1ns", "deadline", "1s at least"),
+    ("POLL", "1us", "poll", "10ms at least"),
+    ("IRONIC__TIMEOUT", "5ms", "ironic.timeout", "1s at least"),
+    (
+        "IRONIC__ENDPOINT",
+        "ironic",
+        "ironic.endpoint",
+        "https://host:port/path",
+    ),
+    (
+        "PLACEMENT__ENDPOINT",
+        "ftp://h",
+        "placement.endpoint",
+        "neither http nor https",
+    ),
+    (
+        "PLACEMENT__ENDPOINT",
+        "https://u:s3cr3t@h",
+        "placement.endpoint",
+        "user name or password",
+    ),
+    (
+        "IRONIC__INTERFACE",
+        "privat",
+        "ironic.interface",
+        "public, internal, admin",
+    ),
+    ("GUARD__PROJECT_ID", "service", "guard.project_id", "not a UUID"),
+    ("LOG__LEVEL", "wran", "log.level", "`wran` is not a level"),
+    (
+        "LOG__LEVEL",
+        "warn,a=b=c",
+        "log.level",
+        "error, warn, info, debug, trace",
+    ),
+    (
+        "JOURNAL",
+        "postgres://u:s3cr3t@h/db",
+        "journal",
+        "the path of a file, or `memory:`",
+    ),
+    (
+        "JOURNAL",
+        "memory:x",
+        "journal",
+        "the path of a file, or `memory:`",
+    ),
+    ("JOURNAL", "/tmp", "journal", "/tmp is a folder"),
+    (
+        "JOURNAL",
+        "/dev/null/journal.sqlite",
+        "journal",
+        "/dev/null is not a folder",
+    ),
+];
+
+/// All that can be known to be wrong is told when the configuration is read.
+#[test]
+fn a_value_that_would_fail_later_is_refused_now() {
+    for (variable, value, key, says) in WRONG {
+        let variable = format!("UNPROVISION_{variable}");
+        let said = problem("", &[(&variable, value)]);
+        assert!(said.starts_with(&format!("`{key}` in {variable}: ")), "{said}");
+        assert!(said.contains(says) && !said.contains("s3cr3t"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_right_is_taken() {
+    for (variable, value) in [
+        ("LOG__LEVEL", "WARN"),
+        (
+            "LOG__LEVEL",
+            "warn,unprovision=debug,hyper::client=off,[span]=trace",
+        ),
+        ("IRONIC__ENDPOINT", "https://h/baremetal/v1/"),
+        ("IRONIC__INTERFACE", "internal"),
+        ("GUARD__PROJECT_ID", "2f9b6d4e7b1a5c3d8e0fa1b2c3d4e5f6"),
+        ("JOURNAL", "not/there/yet.sqlite"),
+    ] {
+        load_text("", &[(&format!("UNPROVISION_{variable}"), value)], &[]).unwrap();
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_without_the_words_of_types() {
+    for (text, says) in [
+        (
+            "concurrency = 'many'",
+            "`many` is not what it takes; write a whole number, 1 or more",
+        ),
+        (
+            "concurrency = 0",
+            "the number 0 is not what it takes; write a whole number, 1 or more",
+        ),
+        ("max_tear_downs = -1", "write a whole number, 0 or more"),
+        (
+            "release_nova_reservations = 'perhaps'",
+            "`perhaps` is not what it takes; write true or false",
+        ),
+        (
+            "os_cloud = ['a']",
+            "a list is not what it takes; write a text in quotes",
+        ),
+        ("poll = true", "write a duration with a unit"),
+        ("log = 'warn'", "write a section: `[log]`"),
+        (
+            "[log]\nformat = 'xml'",
+            "`xml` is not what it takes; write text or json",
+        ),
+    ] {
+        let said = problem(text, &[]);
+        assert!(said.contains(says), "{said}");
+        for word in [
+            "string",
+            "usize",
+            "u64",
+            "struct",
+            "bool",
+            "variant",
+            "invalid type",
+            "sequence",
+        ] {
+            assert!(!said.contains(word), "{said}");
         }
     }
 }
@@ -239,4 +377,10 @@ fn a_journal_in_the_home_may_be_written_with_a_tilde() {
     assert_eq!(journal("journal = '~/j.sqlite'"), "/home/u/j.sqlite");
     assert_eq!(journal("journal = 'memory:'"), "memory:");
     assert!(journal("").ends_with("/unprovision/journal.sqlite"));
+    let own = [("HOME", "/home/u"), ("XDG_STATE_HOME", "/state")];
+    let config = load_text("", &own, &[]).unwrap().config;
+    assert_eq!(
+        config.journal, "/state/unprovision/journal.sqlite",
+        "also for root"
+    );
 }

@@ -40,11 +40,16 @@ async fn there_is_nobody_to_ask() {
 
 #[tokio::test]
 async fn the_answer_is_no() {
-    let cloud = Cloud::start(quick(1)).await;
+    let broken = quick(1).each_node(|_, node| {
+        node.maintenance = true;
+        node.maintenance_reason = Some("broken fan".to_owned());
+    });
+    let cloud = Cloud::start(broken).await;
     let one = cloud.only();
     for text in ["n\n", "\n", "yesterday\n"] {
         let ran = typed(&cloud, &["delete", "node-0001"], text).await;
         let shown = [
+            "yes: broken fan".to_owned(),
             one.node.to_string(),
             one.instance.clone(),
             "active".to_owned(),

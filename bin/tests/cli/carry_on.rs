@@ -123,14 +123,13 @@ async fn only_the_nodes_that_are_named_are_carried_on() {
         .await
         .assert_code(0);
     let uuid = all[1].node.to_string();
-    let ran = cloud
-        .run(&["resume", &uuid, "node-0009", "--wait=1s", "-o", "json"])
-        .await;
+    let ran = cloud.run(&["resume", &uuid, "--wait=1s", "-o", "json"]).await;
     let row = ran
         .assert_code(4)
-        .assert_says(&["node node-0009: nothing is open"])
+        .assert_says(&["is taken up again: instance "])
         .row();
     assert_eq!(row["node"], uuid);
+    assert!(!ran.stderr.contains("begins"), "{}", ran.stderr);
     cloud.assert_held(all[0].node);
     cloud.assert_held(all[1].node);
 }
@@ -147,10 +146,158 @@ async fn nothing_is_open() {
     );
     cloud.run(&["delete", "node-0001", "--yes"]).await.assert_code(0);
     cloud
-        .run(&["resume", "node-0001"])
+        .run(&["resume"])
         .await
         .assert_code(0)
         .assert_says(&["nothing is open"]);
+}
+
+/// A slip of the pen must not look like success.
+#[tokio::test]
+async fn what_the_journal_does_not_have_is_refused_with_what_it_has() {
+    let cloud = Cloud::start(slow(2)).await;
+    let all = cloud.deployed();
+    cloud
+        .run(&["resume", "node-0001"])
+        .await
+        .assert_code(2)
+        .assert_says(&[
+            "nothing is open for node-0001",
+            "journal.sqlite",
+            "open is: nothing",
+        ]);
+    let delete = [
+        "delete",
+        "node-0001",
+        "node-0002",
+        "--yes",
+        "--no-wait",
+        "--strategy",
+        "reserve-on-delete",
+    ];
+    cloud.run(&delete).await.assert_code(0);
+    let before = cloud.writes();
+    let missing = all[0].node.to_string().replace(|c: char| c.is_ascii_digit(), "0");
+    for args in [
+        ["resume", "node-0001", "node-00002"],
+        ["resume", "node-0001", &missing],
+    ] {
+        cloud.run(&args).await.assert_code(2).assert_says(&[
+            args[2],
+            "node-0001, node-0002",
+            "journal.sqlite",
+        ]);
+    }
+    cloud
+        .run(&["resume", "node-00002"])
+        .await
+        .assert_says(&["did you mean `node-0002`?"]);
+    assert_eq!(cloud.writes(), before);
+    // By the instance, and with the strategy that it was begun with.
+    let ran = cloud
+        .run(&["resume", &all[1].instance, "--wait=1s", "-o", "json"])
+        .await;
+    let row = ran
+        .assert_code(4)
+        .assert_says(&[&format!(
+            "is taken up again: instance {}, reserve-on-delete",
+            all[1].instance
+        )])
+        .row();
+    assert_eq!(
+        (row["name"].as_str(), row["strategy"].as_str()),
+        (Some("node-0002"), Some("reserve-on-delete"))
+    );
+}
+
+/// The journal of one cloud, the settings of another: nothing is sent, and nothing is written down.
+#[tokio::test]
+async fn the_journal_of_another_cloud_is_refused() {
+    let (ours, other) = (Cloud::start(slow(1)).await, Cloud::start(slow(2)).await);
+    let one = ours.only();
+    ours.run(&["delete", "node-0001", "--yes", "--no-wait"])
+        .await
+        .assert_code(0);
+    let journal = ours.home().join("journal.sqlite");
+    let elsewhere = |args: &[&str]| {
+        let mut command = other.command(args);
+        command.env("UNPROVISION_JOURNAL", &journal);
+        finish(command.spawn().unwrap())
+    };
+    let [here, there] = [&ours, &other].map(|cloud| {
+        let environment = cloud.served().environment();
+        environment
+            .into_iter()
+            .find(|(name, _)| *name == "OS_AUTH_URL")
+            .unwrap()
+            .1
+    });
+    let both = [here.trim_end_matches('/'), there.trim_end_matches('/')];
+    for args in [
+        ["resume", "-o", "json"].as_slice(),
+        &["resume", "node-0001"],
+        &["resume", &one.instance],
+    ] {
+        elsewhere(args).await.assert_code(2).assert_says(&both);
+    }
+    assert_eq!(other.sandbox().log().requests().count(), 0);
+    // What is begun there is carried on there, and the other one is left alone.
+    elsewhere(&["delete", "node-0002", "--yes", "--no-wait"])
+        .await
+        .assert_code(0);
+    elsewhere(&["resume", "--wait=1s"])
+        .await
+        .assert_code(4)
+        .assert_says(&["left alone: ", both[0]]);
+    ours.assert_held(one.node);
+}
+
+/// Only a person knows that a cloud with another address is the same.
+#[tokio::test]
+async fn a_cloud_may_have_moved() {
+    let cloud = Cloud::start(a_while()).await;
+    let one = cloud.only();
+    cloud
+        .run(&["delete", "node-0001", "--yes", "--no-wait"])
+        .await
+        .assert_code(0);
+    let moved = |args: &[&str]| {
+        let mut command = cloud.command(args);
+        for (name, value) in cloud.served().environment() {
+            command.env(name, value.replace("127.0.0.1", "localhost"));
+        }
+        finish(command.spawn().unwrap())
+    };
+    moved(&["resume", "node-0001"])
+        .await
+        .assert_code(2)
+        .assert_says(&["http://127.0.0.1:", "http://localhost:", "--cloud-moved"]);
+    moved(&["resume", "node-0001", "--cloud-moved"])
+        .await
+        .assert_code(0);
+    cloud.assert_returned(one.node);
+}
+
+#[tokio::test]
+async fn a_signal_before_anything_has_begun_touches_nothing() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let cloud = Cloud::start(quick(1)).await;
+        let fault = unprovision_testkit::sandbox::Fault::on(unprovision_testkit::sandbox::Service::Placement);
+        cloud
+            .sandbox()
+            .fault(fault.delay(Duration::from_secs(60)).times(u32::MAX));
+        let child = cloud.spawn(&["delete", "node-0001", "--yes"]);
+        while cloud.sandbox().log().requests().count() == 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        send(&child, signal);
+        finish(child)
+            .await
+            .assert_code(1)
+            .assert_says(&["stopped before anything was begun; nothing was touched"]);
+        assert_eq!(cloud.writes(), [""; 0]);
+        cloud.run(&["resume"]).await.assert_says(&["nothing is open"]);
+    }
 }
 
 #[tokio::test]

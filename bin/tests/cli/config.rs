@@ -19,7 +19,7 @@ async fn each_value_is_shown_with_where_it_came_from() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(
         folder.path().join("unprovision.toml"),
-        "poll = '2s'\n[ironic]\nendpoint = 'http://u:s3cr3t@h'",
+        "poll = '2s'\n[ironic]\ncloud = 'http://u:s3cr3t@h'",
     )
     .unwrap();
     let variables = [
@@ -44,7 +44,7 @@ async fn each_value_is_shown_with_where_it_came_from() {
         ),
         ("strategy", "hand-over".into(), "default"),
         ("concurrency", 16.into(), "default"),
-        ("ironic.endpoint", "http://***@h".into(), "unprovision.toml"),
+        ("ironic.cloud", "http://***@h".into(), "unprovision.toml"),
     ] {
         assert_eq!(shown[key]["value"], value, "{key}");
         assert!(
@@ -105,6 +105,21 @@ async fn an_unknown_key_is_refused_with_the_nearest() {
         .await
         .assert_code(2)
         .assert_says(&["RUST_LOG"]);
+}
+
+/// `unprovision config | head -1`
+#[tokio::test]
+async fn whoever_does_not_read_to_the_end_hears_no_complaint() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = bare(&["config"]);
+    command
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .stdout(writer);
+    let ran = finish(command.spawn().unwrap()).await;
+    assert_eq!(ran.assert_code(0).stderr, "");
 }
 
 #[tokio::test]

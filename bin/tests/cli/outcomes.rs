@@ -38,6 +38,29 @@ async fn a_failed_cleaning_is_held_until_it_is_cured() {
     cloud.assert_returned(one.node);
 }
 
+/// What others have written cannot paint the terminal or forge lines.
+#[tokio::test]
+async fn the_text_of_others_is_shown_not_obeyed() {
+    let cloud = Cloud::start(quick(1).each_node(|_, node| {
+        node.name = Some("no\u{1b}[2Jde".to_owned());
+        node.maintenance_reason = Some("fan\n2026-11-30T00:00:00Z node-0002 returned\u{9b}1m".to_owned());
+        node.maintenance = true;
+    }))
+    .await;
+    let one = cloud.only();
+    let ran = cloud
+        .run(&["delete", &one.node.to_string(), "--yes", "--wait=2s"])
+        .await;
+    ran.assert_code(3).assert_says(&[r"no\u{1b}[2Jde", r"fan\n2026"]);
+    for text in [&ran.stdout, &ran.stderr] {
+        assert!(!text.contains(['\u{1b}', '\u{9b}']), "{text}");
+        assert!(
+            !text.lines().any(|line| line.starts_with("2026-11-30T00:00:00Z")),
+            "{text}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_failed_cleaning_may_be_started_again_at_once() {
     let cloud = Cloud::start(quick(1).each_node(|_, node| node.behaviour.clean_failures = 1)).await;

@@ -135,6 +135,7 @@ async fn bad_usage() {
             "did you mean `hand-over`?",
         ),
         (vec!["delete", "node-0001", "--wait=90", "--yes"], "such as 90s"),
+        (vec!["delete", "node-0001", "--wait=1ns", "--yes"], "1s at least"),
         (
             vec!["delete", "node-0001", "--wait=2h", "--no-wait", "--yes"],
             "cannot be used with",
@@ -160,16 +161,44 @@ async fn a_case_that_could_not_be_resumed_is_not_left_behind() {
 #[tokio::test]
 async fn without_a_journal_nothing_is_done() {
     let cloud = Cloud::start(quick(1)).await;
-    let mut command = cloud.command(&["delete", "node-0001", "--yes"]);
-    let child = command
-        .env("UNPROVISION_JOURNAL", "/dev/null/journal.sqlite")
-        .spawn()
-        .unwrap();
-    crate::support::finish(child)
-        .await
-        .assert_code(1)
-        .assert_says(&["/dev/null/journal.sqlite", "set `journal`"]);
+    let garbage = cloud.home().join("garbage");
+    std::fs::write(
+        &garbage,
+        "this is no journal, although it is a file, ".repeat(100),
+    )
+    .unwrap();
+    let garbage = garbage.to_str().unwrap();
+    for (journal, code, says) in [
+        (
+            "/dev/null/journal.sqlite",
+            2,
+            ["`journal` in UNPROVISION_JOURNAL", "/dev/null is not a folder"],
+        ),
+        (garbage, 1, [garbage, "set `journal`"]),
+    ] {
+        let mut command = cloud.command(&["delete", "node-0001", "--yes"]);
+        let child = command.env("UNPROVISION_JOURNAL", journal).spawn().unwrap();
+        crate::support::finish(child)
+            .await
+            .assert_code(code)
+            .assert_says(&says);
+    }
     assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_service_that_is_too_old() {
+    let old_placement = quick(1).configure(|config| config.placement.max_minor = 25);
+    let old_ironic = quick(1).configure(|config| config.ironic.max_minor = 30);
+    for (builder, says) in [(old_placement, "1.28 to 1.39"), (old_ironic, "1.38 to ")] {
+        let cloud = Cloud::start(builder).await;
+        cloud
+            .run(&["delete", "node-0001", "--yes"])
+            .await
+            .assert_code(2)
+            .assert_says(&["this client speaks API", says]);
+        assert_eq!(cloud.writes(), [""; 0]);
+    }
 }
 
 #[tokio::test]

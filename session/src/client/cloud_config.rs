@@ -112,6 +112,14 @@ impl CloudConfig {
         &self.name
     }
 
+    /// Where Keystone is, where there is one.
+    pub(super) fn keystone(&self) -> Option<&Url> {
+        match &self.credentials {
+            Credentials::Keystone { auth_url, .. } => Some(auth_url),
+            _ => None,
+        }
+    }
+
     pub(super) fn service(&self, service: Service) -> &ServiceConfig {
         match service {
             Service::Ironic => &self.ironic,

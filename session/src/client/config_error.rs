@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::{did_you_mean, nearest};
+
 /// Why there is no usable configuration of a cloud. The texts contain no secrets.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -17,7 +19,7 @@ pub enum ConfigError {
     },
     /// A cloud of this name is in none of the files.
     #[error("there is no cloud `{cloud}`{}; {} (looked into {})",
-        did_you_mean(super::nearest(cloud, known.iter().map(String::as_str))),
+        did_you_mean(nearest(cloud, known.iter().map(String::as_str))),
         list("clouds", known), paths(searched))]
     UnknownCloud {
         /// The name that was looked for.
@@ -29,7 +31,7 @@ pub enum ConfigError {
     },
     /// A cloud's `profile` is in none of the files.
     #[error("cloud `{cloud}` has the profile `{profile}`, which is in no clouds-public.yaml{}; {}",
-        did_you_mean(super::nearest(profile, known.iter().map(String::as_str))),
+        did_you_mean(nearest(profile, known.iter().map(String::as_str))),
         list("profiles", known))]
     UnknownProfile {
         /// The cloud.
@@ -85,23 +87,6 @@ pub enum ConfigError {
         /// What is wrong.
         problem: String,
     },
-}
-
-/// The candidate that looks most like a name, if any comes near.
-pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Below this two names only share a few letters.
-    const ALIKE: f64 = 0.75;
-    candidates
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
-        .filter(|(score, _)| *score >= ALIKE)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
-}
-
-fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest
-        .map(|name| format!(", did you mean `{name}`?"))
-        .unwrap_or_default()
 }
 
 fn list(what: &str, names: &[String]) -> String {

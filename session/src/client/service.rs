@@ -32,7 +32,10 @@ impl Service {
 
     /// The one form of the many in which an endpoint is written: no slash at the end and, as the
     /// requests' paths have it already, no `/v1` of Ironic. A path before that is kept.
-    pub(super) fn base(self, endpoint: &str) -> Result<Url, String> {
+    ///
+    /// # Errors
+    /// Why it is no endpoint, in words that do not repeat it: it may hold a password.
+    pub fn base(self, endpoint: &str) -> Result<Url, String> {
         let mut url = http_url(endpoint)?;
         let path = url.path().trim_end_matches('/');
         let path = match self {

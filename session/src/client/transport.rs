@@ -172,6 +172,19 @@ impl HttpTransport {
             .map_err(|problem| self.no_endpoint(problem))
     }
 
+    /// Which cloud this leads to, in words without secrets, from the configuration alone: the endpoint where that is set, or
+    /// else Keystone and the region.
+    pub fn place(&self) -> String {
+        let region = self.filters.region.as_deref();
+        let region = region.map(|name| format!(" (region {name})")).unwrap_or_default();
+        match (&self.endpoint, self.auth.config().keystone()) {
+            (Some(url), _) => url.as_str().trim_end_matches('/').to_owned(),
+            (None, Some(keystone)) => format!("{}{region}", keystone.as_str().trim_end_matches('/')),
+            // `build` has refused that.
+            (None, None) => String::new(),
+        }
+    }
+
     /// The request's URL: its path and query behind the endpoint, on the endpoint's own host.
     async fn url(&self, uri: &Uri) -> Result<Url, TransportError> {
         let path = uri.path();

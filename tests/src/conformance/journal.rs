@@ -318,5 +318,6 @@ fn opened() -> Entry {
         strategy: "hand-over".to_owned(),
         limits: limits(),
         found: Box::new(found),
+        cloud: None,
     })
 }

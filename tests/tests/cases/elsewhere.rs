@@ -173,3 +173,52 @@ async fn another_cloud_closes_no_case_that_holds_a_unit() {
     assert_clean(&sandbox, node, "hand-over");
     assert_unexposed(&sandbox, node, "hand-over");
 }
+
+/// A case that was begun in another cloud is refused before anything is written, to the cloud or to the journal.
+#[tokio::test(start_paused = true)]
+async fn a_case_of_another_cloud_is_not_taken_up() {
+    for strategy in strategies() {
+        let rig = Rig::new(one());
+        let (node, _) = only(&rig.sandbox);
+        let here = rig.named("https://a/v3");
+        let requests = requests(&here, strategy);
+        let cases = here.open(&requests).await.unwrap();
+        let there = rig.named("https://b/v3");
+        let taken = [(cases[0], there.limits(secs(3600)))];
+        let stop = CancellationToken::new();
+        let first = here.orchestrator.check(&requests[0]).await.unwrap();
+        for refused in [
+            there
+                .orchestrator
+                .resume(&taken, Until::Ended, &stop)
+                .await
+                .remove(0)
+                .map(drop),
+            there
+                .orchestrator
+                .run(&cases, Until::Ended, &stop)
+                .await
+                .remove(0)
+                .map(drop),
+            there.orchestrator.check(&requests[0]).await.map(drop),
+            there.orchestrator.open(&requests[0], first).await.map(drop),
+        ] {
+            let refused = refused.unwrap_err();
+            assert!(matches!(refused, RunError::OtherCloud { .. }), "{refused}");
+            assert!(
+                refused.to_string().contains("https://a/v3") && refused.to_string().contains("https://b/v3")
+            );
+        }
+        assert_eq!(writes(&rig.sandbox), 0, "{strategy}");
+        assert_eq!(rig.journal.read(cases[0]).await.unwrap().len(), 1, "{strategy}");
+
+        let report = here
+            .orchestrator
+            .resume(&taken, Until::Ended, &stop)
+            .await
+            .remove(0)
+            .unwrap();
+        assert_eq!(outcome(&report), Outcome::Returned, "{strategy}: {report:?}");
+        assert_clean(&rig.sandbox, node, strategy);
+    }
+}

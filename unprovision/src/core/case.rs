@@ -30,6 +30,8 @@ pub struct Case {
     pub limits: Limits,
     /// What was there before anything was done.
     pub found: Found,
+    /// The cloud that it was begun in, where that was said.
+    pub cloud: Option<String>,
     /// Whether somebody works on it.
     pub state: CaseState,
     /// The write that was sent last and whose outcome is not on record.
@@ -113,6 +115,7 @@ impl Case {
             strategy,
             limits,
             found,
+            cloud,
         } = &entry.event
         else {
             return None;
@@ -125,6 +128,7 @@ impl Case {
             opened_at: entry.at,
             limits: *limits,
             found: (**found).clone(),
+            cloud: cloud.clone(),
             state: CaseState::Open,
             pending: None,
             attempts: BTreeMap::new(),
@@ -287,13 +291,14 @@ impl Case {
     /// The same tear-down is asked for again. While the case has not ended, it goes on as it was begun: what was found and sent
     /// before still counts, and only the strategy that set a hold knows how to lift it.
     fn reopen(&mut self, entry: &Entry) {
-        let Event::Opened { limits, .. } = &entry.event else {
+        let Event::Opened { limits, cloud, .. } = &entry.event else {
             return;
         };
         if let (CaseState::Closed(_), Some(anew)) = (&self.state, Self::opened(self.id, entry)) {
             *self = anew;
             return;
         }
+        self.cloud = self.cloud.take().or_else(|| cloud.clone());
         self.opened_at = entry.at;
         self.freed_at = self.freed_at.map(|_| entry.at);
         self.take_up(limits);

@@ -37,6 +37,9 @@ pub enum Event {
         limits: Limits,
         /// What was there before anything was done.
         found: Box<Found>,
+        /// The cloud, in words without secrets; `None` where nobody said, as in journals of earlier versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cloud: Option<String>,
     },
     /// The node was seen in another provision state, or in or out of maintenance.
     Saw {

@@ -140,6 +140,7 @@ pub fn open_guard(
             release_nova_reservations: policy.release_nova_reservations,
         },
         found: Box::new(found(node, instance, view, class)),
+        cloud: None,
     };
     let id = CaseId::guard(node.uuid, instance, since);
     Ok((id, Entry { at: now, event }))

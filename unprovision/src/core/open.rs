@@ -109,6 +109,7 @@ pub fn open(request: &TearDownRequest, seen: &Observation, now: Timestamp) -> Re
         strategy: request.strategy.clone(),
         limits: request.limits,
         found: Box::new(found),
+        cloud: None,
     };
     Ok(Entry { at: now, event })
 }

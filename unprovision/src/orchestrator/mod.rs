@@ -9,6 +9,7 @@
 //! Each case has its own worker; one watcher looks at all nodes that are waited for. Tear-downs go through a gate:
 //! all nodes are held before the first is torn down, and no more are under way than Ironic takes.
 
+mod error;
 mod gate;
 mod report;
 mod watcher;
@@ -24,11 +25,10 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::cloud::{Clock, Cloud, CloudError, Reads};
-use crate::core::{
-    CannotOpen, Case, CaseId, CaseState, Entry, Event, Limits, TearDownRequest, WaitFor, open,
-};
-use crate::journal::{Journal, JournalError, Seq};
+use crate::core::{Case, CaseId, CaseState, Entry, Event, Limits, TearDownRequest, WaitFor, open};
+use crate::journal::{Journal, Seq};
 
+pub use error::RunError;
 pub use report::{CaseReport, Progress};
 
 /// Is told what happens, as it happens.
@@ -55,31 +55,6 @@ pub enum Until {
     Ended,
     /// Until Ironic has accepted the tear-down. The hold stays, and somebody has to [`Orchestrator::resume`] it.
     Accepted,
-}
-
-/// Why a run could not be carried on. What is held stays held.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The cloud could not be looked at.
-    #[error(transparent)]
-    Cloud(#[from] CloudError),
-    /// The journal did not take an entry.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The tear-down may not begin.
-    #[error(transparent)]
-    CannotOpen(#[from] CannotOpen),
-    /// The journal names a strategy that this version does not have.
-    #[error("case {case} was begun with the strategy `{strategy}`, which this version does not have")]
-    NoStrategy {
-        /// The case.
-        case: CaseId,
-        /// The strategy.
-        strategy: String,
-    },
-    /// The journal has no such case.
-    #[error("the journal has no readable case {0}")]
-    NoCase(CaseId),
 }
 
 /// Takes nodes back to `available`. Cheap to clone.
@@ -143,6 +118,7 @@ pub(crate) struct Parts {
     poll: Duration,
     looks: Semaphore,
     max_tear_downs: Option<NonZeroUsize>,
+    identity: Option<String>,
 }
 
 /// Settings of an [`Orchestrator`].
@@ -180,6 +156,14 @@ impl Builder {
         self
     }
 
+    /// Which cloud this is, in words without secrets. Each case is recorded with it, and one that was begun in a cloud of
+    /// another name is refused. Default: nobody says, and nothing is compared.
+    #[must_use]
+    pub fn identity(mut self, cloud: impl Into<String>) -> Self {
+        self.parts.identity = Some(cloud.into());
+        self
+    }
+
     /// The orchestrator.
     pub fn build(self) -> Orchestrator {
         Orchestrator {
@@ -199,6 +183,7 @@ impl Orchestrator {
             poll: Duration::from_secs(1),
             looks: Semaphore::new(16),
             max_tear_downs: None,
+            identity: None,
         };
         Builder { parts }
     }
@@ -209,6 +194,7 @@ impl Orchestrator {
     ///
     /// [`RunError::CannotOpen`] says what is wrong with the request; [`RunError::Cloud`] that the look failed.
     pub async fn check(&self, request: &TearDownRequest) -> Result<Entry, RunError> {
+        self.entries_here(request.case()).await?;
         let seen = self
             .parts
             .cloud
@@ -218,14 +204,34 @@ impl Orchestrator {
     }
 
     /// Records a tear-down that [`Orchestrator::check`] let pass. Nothing is sent yet: [`Orchestrator::run`] does that.
-    pub async fn open(&self, request: &TearDownRequest, first: Entry) -> Result<CaseId, RunError> {
+    pub async fn open(&self, request: &TearDownRequest, mut first: Entry) -> Result<CaseId, RunError> {
         let id = request.case();
-        let has = self.parts.journal.read(id).await?.len() as u64;
-        self.parts
-            .journal
-            .append(id, Seq(has), std::slice::from_ref(&first))
-            .await?;
+        let has = Seq(self.entries_here(id).await?);
+        if let Event::Opened { cloud, .. } = &mut first.event {
+            cloud.clone_from(&self.parts.identity);
+        }
+        self.parts.journal.append(id, has, &[first]).await?;
         Ok(id)
+    }
+
+    /// How many entries the journal has of a case; refused while it is open in another cloud.
+    async fn entries_here(&self, id: CaseId) -> Result<u64, RunError> {
+        let entries = self.parts.journal.read(id).await?;
+        if let Some(case) = Case::fold(id, &entries)
+            && !matches!(case.state, CaseState::Closed(_))
+        {
+            self.belongs_here(&case)?;
+        }
+        Ok(entries.len() as u64)
+    }
+
+    /// Whether the case was begun in this cloud, as far as both are known.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::OtherCloud`] where it was not.
+    pub fn belongs_here(&self, case: &Case) -> Result<(), RunError> {
+        self.parts.belongs_here(case)
     }
 
     /// Works on the cases until each has ended (or is accepted), or `stop` is cancelled: then the waiting ends, not the
@@ -315,8 +321,7 @@ impl Orchestrator {
     }
 
     async fn take_up(&self, id: CaseId, limits: Limits) -> Result<(), RunError> {
-        let entries = self.parts.journal.read(id).await?;
-        let case = Case::fold(id, &entries).ok_or(RunError::NoCase(id))?;
+        let (case, seq) = self.parts.read(id).await?;
         if matches!(case.state, CaseState::Closed(_)) {
             return Ok(());
         }
@@ -324,10 +329,28 @@ impl Orchestrator {
             at: self.parts.clock.now(),
             event: Event::Resumed { limits },
         };
-        self.parts
-            .journal
-            .append(id, Seq(entries.len() as u64), &[taken])
-            .await?;
+        self.parts.journal.append(id, seq, &[taken]).await?;
         Ok(())
+    }
+}
+
+impl Parts {
+    /// A case as the journal has it, and how many entries that are; refused where it belongs to another cloud.
+    async fn read(&self, id: CaseId) -> Result<(Case, Seq), RunError> {
+        let entries = self.journal.read(id).await?;
+        let case = Case::fold(id, &entries).ok_or(RunError::NoCase(id))?;
+        self.belongs_here(&case)?;
+        Ok((case, Seq(entries.len() as u64)))
+    }
+
+    fn belongs_here(&self, case: &Case) -> Result<(), RunError> {
+        match (&case.cloud, &self.identity) {
+            (Some(begun), Some(here)) if begun != here => Err(RunError::OtherCloud {
+                node: case.node,
+                begun: begun.clone(),
+                here: here.clone(),
+            }),
+            _ => Ok(()),
+        }
     }
 }

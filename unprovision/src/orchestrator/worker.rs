@@ -64,13 +64,11 @@ impl<'a> Worker<'a> {
         stop: &'a CancellationToken,
     ) -> Result<CaseReport, RunError> {
         let unheld = Some(gate.unheld());
-        let entries = parts.journal.read(id).await?;
-        let case = Case::fold(id, &entries).ok_or(RunError::NoCase(id))?;
+        let (case, seq) = parts.read(id).await?;
         let strategy = strategy::by_name(&case.strategy).ok_or_else(|| RunError::NoStrategy {
             case: id,
             strategy: case.strategy.clone(),
         })?;
-        let seq = Seq(entries.len() as u64);
         let waits_for = String::new();
         let mut worker = Self {
             parts,

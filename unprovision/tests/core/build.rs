@@ -194,6 +194,7 @@ impl Story {
             strategy: "hand-over".to_owned(),
             limits,
             found: Box::new(found),
+            cloud: None,
         };
         Self {
             entries: vec![Entry {

@@ -173,6 +173,26 @@ fn a_closed_case_that_is_asked_for_again_starts_afresh() {
     assert_eq!(case, fresh);
 }
 
+/// A journal of a version that did not name the cloud learns it when the tear-down is asked for again.
+#[test]
+fn the_cloud_is_the_one_that_the_case_was_begun_in() {
+    let opened_in = |place: Option<&str>| {
+        let mut event = Story::tear_down().entries.remove(0).event;
+        if let Event::Opened { cloud, .. } = &mut event {
+            *cloud = place.map(str::to_owned);
+        }
+        event
+    };
+    let again = |first, second| {
+        let mut story = Story::tear_down().then(1, opened_in(second));
+        story.entries[0].event = opened_in(first);
+        story.case().cloud
+    };
+    assert_eq!(again(None, Some("b")).as_deref(), Some("b"));
+    assert_eq!(again(Some("a"), Some("b")).as_deref(), Some("a"));
+    assert_eq!(again(Some("a"), None).as_deref(), Some("a"));
+}
+
 /// What was found before the first write is what comes back; only the strategy that set a hold can lift it.
 #[test]
 fn a_case_that_has_not_ended_and_is_asked_for_again_goes_on() {

@@ -91,6 +91,7 @@ fn every_event() -> Vec<Event> {
     events.extend(every_refusal());
     events.extend(every_ending());
     events.push(of_an_unknown_instance());
+    events.push(opened_in("https://keystone.example.org:5000/v3 (region north)"));
     events
 }
 
@@ -109,6 +110,14 @@ fn of_an_unknown_instance() -> Event {
         ..found()
     };
     Story::new(kind, limits, found).entries.remove(0).event
+}
+
+fn opened_in(place: &str) -> Event {
+    let mut event = Story::tear_down().entries.remove(0).event;
+    if let Event::Opened { cloud, .. } = &mut event {
+        *cloud = Some(place.to_owned());
+    }
+    event
 }
 
 fn refused(kind: RefusalKind, retry_after: Option<Duration>) -> Event {
