@@ -15,7 +15,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -48,6 +48,8 @@ pub struct Call {
     pub body: Value,
     /// The token that it carries.
     pub token: Option<HeaderValue>,
+    /// What the program calls itself; empty where it does not.
+    pub agent: String,
 }
 
 /// A request and its answer.
@@ -151,7 +153,16 @@ impl Recorder {
     ///
     /// Where there is no port to be had.
     pub async fn proxy(&self, service: Service, target: &str) -> io::Result<Proxy> {
-        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        self.proxy_at(service, target, 0).await
+    }
+
+    /// The same at this port, where somebody looks for it. 0: any.
+    ///
+    /// # Errors
+    ///
+    /// Where somebody else has the port.
+    pub async fn proxy_at(&self, service: Service, target: &str, port: u16) -> io::Result<Proxy> {
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let client = reqwest::Client::builder()
             .no_gzip()
@@ -271,6 +282,7 @@ impl Way {
             path,
             body: serde_json::from_slice(&body).unwrap_or_default(),
             token: head.headers.get("x-auth-token").cloned().map(secret),
+            agent: agent(&head.headers),
         };
         let index = self.recorder.sent(call.clone());
         for other in self.recorder.interferes() {
@@ -310,6 +322,11 @@ impl Way {
         *response.body_mut() = answer.bytes().await?;
         Ok(response)
     }
+}
+
+fn agent(headers: &HeaderMap) -> String {
+    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+    agent.unwrap_or_default().to_owned()
 }
 
 fn secret(mut token: HeaderValue) -> HeaderValue {

@@ -1,4 +1,4 @@
-"""A small client of the lab's three services."""
+"""A small client of the lab's services."""
 
 import json
 import threading
@@ -8,6 +8,7 @@ import urllib.request
 
 IRONIC_VERSION = '1.109'
 PLACEMENT_VERSION = '1.39'
+NOVA_VERSION = '2.90'
 
 
 class Refused(Exception):
@@ -24,8 +25,8 @@ class Api:
     Ironic shows all nodes to a system-scoped token only; Placement refuses just that one.
     """
 
-    def __init__(self, keystone, ironic, placement, user, password, project='admin'):
-        self.urls = {'keystone': keystone, 'ironic': ironic, 'placement': placement}
+    def __init__(self, keystone, ironic, placement, user, password, project='admin', nova=None):
+        self.urls = {'keystone': keystone, 'ironic': ironic, 'placement': placement, 'nova': nova}
         self.user, self.password, self.project = user, password, project
         self._tokens = {}
         self._lock = threading.Lock()
@@ -35,7 +36,8 @@ class Api:
         """Return a client for what lab.json describes."""
         admin = lab['admin']
         return cls(lab['keystone_url'], lab['ironic_url'], lab['placement_url'],
-                   admin['username'], admin['password'], admin['project_name'])
+                   admin['username'], admin['password'], admin['project_name'],
+                   lab.get('nova_url'))
 
     def token(self, scope):
         """Return a token for the scope, `project` or `system`."""
@@ -73,6 +75,12 @@ class Api:
         return send(method, self.urls['placement'] + path, {
             'X-Auth-Token': self.token('project'),
             'OpenStack-API-Version': f'placement {PLACEMENT_VERSION}'}, body)[1]
+
+    def nova(self, method, path, body=None):
+        """Ask Nova, in a lab that has one."""
+        return send(method, self.urls['nova'] + path, {
+            'X-Auth-Token': self.token('project'),
+            'X-OpenStack-Nova-API-Version': NOVA_VERSION}, body)[1]
 
     def ironic_write(self, method, path, body=None, patience=30):
         """Ask Ironic for a change, again while the node is locked."""

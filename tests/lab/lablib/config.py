@@ -9,21 +9,35 @@ HOST = '127.0.0.1'
 REGION = 'RegionOne'
 ADMIN, ADMIN_PASSWORD = 'admin', 'lab-admin'
 SERVICE_PASSWORD = 'lab-service'
+APPLICATIONS = {'nova-api': 'nova.wsgi.osapi_compute'}
+PATHS = {'keystone': '/v3', 'nova-api': '/v2.1'}
+# Ports on which nobody listens but the user of a lab who wants to hear what is said.
+PROXIES = {'ironic-api': 'ironic-proxy', 'placement': 'placement-proxy'}
 
 
 class Configuration:
     """Writes and names the files of the lab in one directory."""
 
-    def __init__(self, directory, install, ports, cleaning=4, clean_limit=None):
+    def __init__(self, directory, install, ports, cleaning=4, clean_limit=None, nova=False,
+                 proxied=False):
         self.directory = Path(directory)
         self.install = install
         self.ports = ports
         self.cleaning = cleaning
         self.clean_limit = clean_limit
+        self.nova = nova
+        # Whether those who ask the catalogue reach Ironic and Placement through somebody's proxies.
+        self.proxied = proxied
         etc = self.directory / 'etc'
         self.keystone_conf = etc / 'keystone' / 'keystone.conf'
         self.placement_conf = etc / 'placement' / 'placement.conf'
         self.ironic_conf = etc / 'ironic' / 'ironic.conf'
+        self.nova_conf = etc / 'nova' / 'nova.conf'
+        self.nova_host = 'lab-compute'
+        self.mariadb_conf = etc / 'mariadb' / 'mariadb.cnf'
+        self.mariadb_data = self.directory / 'db' / 'mariadb'
+        self.mariadb_socket = self.directory / 'run' / 'mariadb.sock'
+        self.rabbitmq_etc = etc / 'rabbitmq'
 
     def database(self, name):
         """Return the path of a service's database."""
@@ -31,7 +45,11 @@ class Configuration:
 
     def url(self, name):
         """Return where a service listens."""
-        return f'http://{HOST}:{self.ports[name]}' + ('/v3' if name == 'keystone' else '')
+        return f'http://{HOST}:{self.ports[name]}' + PATHS.get(name, '')
+
+    def public_url(self, name):
+        """Return where the catalogue says that a service listens."""
+        return self.url(PROXIES[name] if self.proxied and name in PROXIES else name)
 
     def log(self, name):
         """Return the path of a service's log file."""
@@ -49,8 +67,13 @@ class Configuration:
                            # writer at a time never finds the database locked.
                            (self.gunicorn_conf('placement'), self.gunicorn('placement', threads=1)),
                            (self.gunicorn_conf('keystone'), self.gunicorn('keystone', threads=4))):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            self.write(path, text)
+
+    @staticmethod
+    def write(path, text):
+        """Write a file, in a directory that may be new."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
     def write_keys(self):
         """Give the lab token keys of its own: a token of another lab must not be good here."""
@@ -68,7 +91,7 @@ class Configuration:
     def gunicorn(self, name, threads):
         """Return settings for gunicorn: a file, as Keystone takes the command line for its own."""
         return textwrap.dedent(f'''\
-            wsgi_app = "{name}.wsgi.api:application"
+            wsgi_app = "{APPLICATIONS.get(name, f'{name}.wsgi.api')}:application"
             bind = "{HOST}:{self.ports[name]}"
             worker_class, workers, threads = "gthread", 1, {threads}
             keepalive, timeout, graceful_timeout, loglevel = 30, 120, 2, "warning"
@@ -165,7 +188,7 @@ default_rescue_interface = fake
 [api]
 host_ip = {HOST}
 port = {self.ports['ironic-api']}
-public_endpoint = {self.url('ironic-api')}
+public_endpoint = {self.public_url('ironic-api')}
 [conductor]
 automated_clean = True
 {limit}

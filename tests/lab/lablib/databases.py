@@ -16,7 +16,7 @@ from .processes import Processes
 from .say import say
 
 # Part of the name of the stored databases. Raise it when the way they are made changes.
-VERSION = 1
+VERSION = 2
 NAMES = ('keystone', 'placement', 'ironic')
 
 
@@ -81,12 +81,13 @@ def make(made, stored):
     say(f'databases made in {time.monotonic() - started:.0f} s')
 
 
-def run(conf, steps):
+def run(conf, steps, env=None):
     """Run commands one after the other."""
     for step in steps:
         log = conf.log(step[0].name)
         with open(log, 'a') as out:
-            done = subprocess.run(step, env=conf.install.environment(), stdout=out, stderr=out)
+            done = subprocess.run(step, env=env or conf.install.environment(), stdout=out,
+                                  stderr=out)
         if done.returncode:
             raise SystemExit(f'lab: {step[0].name} failed, see {log}')
 
@@ -96,4 +97,4 @@ def point_catalogue(conf):
     with contextlib.closing(sqlite3.connect(conf.database('keystone'), timeout=60)) as db, db:
         for name, kind in identity.CATALOGUE.items():
             db.execute('UPDATE endpoint SET url = ? WHERE service_id IN '
-                       '(SELECT id FROM service WHERE type = ?)', (conf.url(name), kind))
+                       '(SELECT id FROM service WHERE type = ?)', (conf.public_url(name), kind))

@@ -23,7 +23,7 @@ def create(conf):
         return api.keystone('POST', f'/{kind}s', {kind: values})[kind]['id']
 
     service_project = post('project', name='service', domain_id='default')
-    for name in ('ironic', 'placement', SERVICE_USER):
+    for name in ('ironic', 'placement', 'nova', SERVICE_USER):
         user = post('user', name=name, password=config.SERVICE_PASSWORD, domain_id='default')
         api.keystone('PUT', f'/projects/{service_project}/users/{user}/roles/{roles["service"]}')
     reader = post('user', name=READER, password=READER_PASSWORD, domain_id='default')
@@ -53,6 +53,25 @@ def create(conf):
         'application_credential': {'id': credential['id'], 'name': APPLICATION_CREDENTIAL,
                                    'secret': APPLICATION_SECRET},
     }
+
+
+def point_to_nova(conf):
+    """Add Nova to the catalogue, once, or write its new URL there."""
+    api = Api(conf.url('keystone'), conf.url('ironic-api'), conf.url('placement'),
+              config.ADMIN, config.ADMIN_PASSWORD)
+    url = conf.url('nova-api')
+    services = api.keystone('GET', '/services?type=compute')['services']
+    if not services:
+        service = api.keystone('POST', '/services', {
+            'service': {'name': 'nova', 'type': 'compute'}})['service']['id']
+        for interface in ('public', 'internal'):
+            api.keystone('POST', '/endpoints', {'endpoint': {
+                'service_id': service, 'interface': interface, 'url': url,
+                'region_id': config.REGION}})
+        return
+    known = api.keystone('GET', f'/endpoints?service_id={services[0]["id"]}')['endpoints']
+    for endpoint in known:
+        api.keystone('PATCH', f'/endpoints/{endpoint["id"]}', {'endpoint': {'url': url}})
 
 
 def clouds(conf, facts):

@@ -14,20 +14,28 @@ from .say import say
 # The slowest to start come first.
 NAMES = ('ironic-conductor', 'ironic-api', 'keystone', 'placement')
 # What is asked of each for a sign of life; the conductor is seen through the API.
-SIGN_OF_LIFE = {'ironic-api': '/v1', 'keystone': '', 'placement': '/'}
+SIGN_OF_LIFE = {'ironic-api': '/v1', 'keystone': '', 'placement': '/', 'nova-api': '/'}
+CORE_SIGNS = ('ironic-api', 'keystone', 'placement')
+# The ports of a lab with Nova besides, and the process that listens there.
+NOVA_PORTS = {'rabbitmq': 'rabbitmq', 'rabbitmq-cluster': 'rabbitmq', 'epmd': 'epmd',
+              'stub': 'stub', 'nova-api': 'nova-api',
+              **{proxy: None for proxy in config.PROXIES.values()}}
 START_TIMEOUT = 180
 # Below the range from which Linux gives ports to outgoing connections, so that none of those
 # takes a port between our look and the service's start.
 PORT_RANGE = range(20000, 32000)
 
 
-def choose_ports(directory):
+def choose_ports(directory, nova=False):
     """Return the ports of the services: those used before, unless somebody else has them now."""
+    owners = dict(zip(NAMES, NAMES)) | (NOVA_PORTS if nova else {})
     known = directory / 'ports.json'
     running = {name for name, entry in Processes(directory).read().items() if alive(entry)}
     ports = json.loads(known.read_text()) if known.exists() else {}
-    for name in NAMES:
-        if name not in running and not (name in ports and is_free(ports[name])):
+    for name, owner in owners.items():
+        # what listens on a proxy's port is the user's, who knows it by its number
+        ours = owner in running or owner is None
+        if name not in ports or not (ours or is_free(ports[name])):
             ports[name] = next(port for port in random.sample(PORT_RANGE, len(PORT_RANGE))
                                if port not in ports.values() and is_free(port))
     known.write_text(json.dumps(ports))

@@ -8,29 +8,48 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import config, databases, identity, install, services
+from . import config, databases, debian, identity, install, mariadb, nova, services
 from .processes import Processes, start_time
 from .say import say
 
 
-def up(directory=None, cleaning=4, clean_limit=None, while_pid=None):
-    """Start a lab, or what is missing of it; return the path of lab.json."""
-    made = install.ensure()
+def up(directory=None, cleaning=4, clean_limit=None, while_pid=None, rule=None, interval=nova.INTERVAL,
+       proxied=False):
+    """Start a lab, or what is missing of it; return the path of lab.json.
+
+    With a rule for `reserved` there is a Nova in it.
+    """
+    made = prepare(rule is not None)
     directory = Path(directory or tempfile.mkdtemp(prefix='unprovision-lab-')).absolute()
     directory.mkdir(parents=True, exist_ok=True)
     # Tests that share a lab may all ask for it; the first one starts it.
     with install.locked(directory / 'lock'):
-        ports = services.choose_ports(directory)
-        conf = config.Configuration(directory, made, ports, cleaning, clean_limit)
+        ports = services.choose_ports(directory, nova=rule is not None)
+        conf = config.Configuration(directory, made, ports, cleaning, clean_limit,
+                                    nova=rule is not None, proxied=proxied)
         processes = Processes(directory)
         try:
             facts = start(conf, processes)
             if while_pid is not None:
                 processes.start('watch', watch_command(directory, while_pid), dict(os.environ))
-            return write_description(conf, processes, facts)
+            path = write_description(conf, processes, facts)
+            if rule is not None and not proxied:
+                nova.compute(load(directory), rule, interval)
+            return path
         except BaseException:
             processes.stop(grace=0)
             raise
+
+
+def prepare(with_nova):
+    """Make all that is made once per installation; return the installation."""
+    made = install.ensure()
+    databases.prepare(made)
+    if with_nova:
+        with install.locked(made.base / 'lock'):
+            debian.ensure(made)
+        mariadb.prepare(made)
+    return made
 
 
 def start(conf, processes):
@@ -38,12 +57,14 @@ def start(conf, processes):
     conf.write_service_files()
     facts = databases.provide(conf)
     say(f'starting in {conf.directory}')
+    if conf.nova:
+        nova.begin(conf, processes)
     for name in services.NAMES:
         services.start(name, conf, processes)
-    for name in services.SIGN_OF_LIFE:
+    for name in services.CORE_SIGNS:
         services.wait_for_answer(name, conf, processes)
     services.wait_until_usable(conf, processes)
-    return facts
+    return nova.start(conf, processes, facts) if conf.nova else facts
 
 
 def down(directory, wipe=False, only=None):

@@ -35,6 +35,14 @@ pub fn is_free(node: &Value) -> bool {
         && node["retired"] != true
 }
 
+pub(super) fn client() -> Result<reqwest::Client, LabError> {
+    let client = reqwest::Client::builder()
+        .timeout(TIMEOUT)
+        .pool_max_idle_per_host(0)
+        .no_proxy();
+    client.build().map_err(|error| LabError::Setup(error.to_string()))
+}
+
 impl Lab {
     /// Calls directly to the services.
     ///
@@ -42,17 +50,10 @@ impl Lab {
     ///
     /// Where Keystone does not let us in.
     pub async fn api(&self) -> Result<Api, LabError> {
-        let http = reqwest::Client::builder()
-            .timeout(TIMEOUT)
-            .pool_max_idle_per_host(0)
-            .no_proxy()
-            .build()
-            .map_err(|error| LabError::Setup(error.to_string()))?;
-        let domain = json!({ "id": self.file.admin.project_domain_id });
-        let project = json!({ "project": { "name": self.file.admin.project_name, "domain": domain } });
+        let http = client()?;
         Ok(Api {
             system_token: self.login(&http, &json!({ "system": { "all": true } })).await?,
-            project_token: self.login(&http, &project).await?,
+            project_token: self.login(&http, &self.project()).await?,
             http,
             keystone: self.file.keystone_url.clone(),
             ironic: self.file.ironic_url.clone(),
@@ -60,7 +61,13 @@ impl Lab {
         })
     }
 
-    async fn login(&self, http: &reqwest::Client, scope: &Value) -> Result<String, LabError> {
+    /// The administrator's project, as a scope.
+    pub(super) fn project(&self) -> Value {
+        let domain = json!({ "id": self.file.admin.project_domain_id });
+        json!({ "project": { "name": self.file.admin.project_name, "domain": domain } })
+    }
+
+    pub(super) async fn login(&self, http: &reqwest::Client, scope: &Value) -> Result<String, LabError> {
         let who = &self.file.admin;
         let user =
             json!({ "name": who.username, "password": who.password, "domain": { "id": who.user_domain_id } });

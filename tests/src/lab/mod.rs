@@ -5,8 +5,11 @@
 //! [`order`] from the order of what was said to the services, and by [`sampler`] from looks of its own.
 
 mod api;
+pub mod exposure;
+pub mod nova;
 pub mod order;
 pub mod sampler;
+pub mod tracker;
 mod wiring;
 
 use std::ffi::OsStr;
@@ -27,6 +30,8 @@ pub use wiring::{Proxies, Setup};
 
 /// The variable that names the lab.
 const VARIABLE: &str = "UNPROVISION_LAB";
+/// The variable that names the lab with a Nova in it.
+const NOVA_VARIABLE: &str = "UNPROVISION_NOVA_LAB";
 
 /// Why something in the lab did not work.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +42,12 @@ pub enum LabError {
          export UNPROVISION_LAB=$(tests/lab/lab up)"
     )]
     NotRunning,
+    /// Nobody says where a lab with a Nova is, or that lab has none.
+    #[error(
+        "there is no real Nova to ask: run the tests with `tests/run`, or start a lab yourself: \
+         export UNPROVISION_NOVA_LAB=$(tests/lab/lab up --nova current --proxied)"
+    )]
+    NoNova,
     /// A file cannot be used.
     #[error("{path} cannot be read: {problem}", path = path.display())]
     File {
@@ -81,6 +92,21 @@ struct File {
     placement_url: String,
     clouds_yaml: PathBuf,
     admin: crate::contract::Identity,
+    nova_url: Option<String>,
+    nova: Option<NovaPart>,
+}
+
+/// What it says of its Nova.
+#[derive(Clone, Debug, Deserialize)]
+struct NovaPart {
+    proxied: Option<Ports>,
+}
+
+/// Where the catalog says that Ironic and Placement are.
+#[derive(Clone, Debug, Deserialize)]
+struct Ports {
+    ironic: u16,
+    placement: u16,
 }
 
 /// A node that was seeded.
@@ -116,6 +142,21 @@ impl Lab {
     pub fn from_env() -> Result<Self, LabError> {
         let path = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
         Self::load(Path::new(&path.ok_or(LabError::NotRunning)?))
+    }
+
+    /// The lab with a Nova that the environment names.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::NoNova`] says how to start one.
+    pub fn with_nova_from_env() -> Result<Self, LabError> {
+        let path = std::env::var_os(NOVA_VARIABLE).filter(|path| !path.is_empty());
+        Self::load(Path::new(&path.ok_or(LabError::NoNova)?))
+    }
+
+    /// Its `clouds.yaml`, for a program of its own.
+    pub fn clouds_yaml(&self) -> &Path {
+        &self.file.clouds_yaml
     }
 
     fn load(path: &Path) -> Result<Self, LabError> {
@@ -188,6 +229,19 @@ impl Lab {
         command: &str,
         args: impl IntoIterator<Item = A>,
     ) -> Result<T, LabError> {
+        let printed = self.run(command, args).await?;
+        serde_json::from_slice(&printed).map_err(|error| LabError::Script {
+            command: command.to_owned(),
+            problem: format!("it printed no JSON: {error}"),
+        })
+    }
+
+    /// Runs `tests/lab/lab COMMAND DIR ARGS`.
+    async fn run<A: AsRef<OsStr>>(
+        &self,
+        command: &str,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Vec<u8>, LabError> {
         let failed = |problem: String| LabError::Script {
             command: command.to_owned(),
             problem,
@@ -204,7 +258,7 @@ impl Lab {
         if !output.status.success() {
             return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
-        serde_json::from_slice(&output.stdout).map_err(|error| failed(format!("it printed no JSON: {error}")))
+        Ok(output.stdout)
     }
 }
 

@@ -34,7 +34,7 @@ pub fn faults(log: &[Exchange], before: &Before) -> Vec<String> {
         free: None,
         faults: Vec::new(),
     };
-    for (_, event) in in_order(log) {
+    for event in in_order(log) {
         match event {
             Event::Sent(exchange) => judge.sent(exchange),
             Event::Answered(exchange, answer) => judge.answered(exchange, answer),
@@ -65,12 +65,14 @@ pub fn accepted(log: &[Exchange], node: Uuid, target: &str) -> usize {
         .count()
 }
 
-enum Event<'a> {
+/// One thing that happened.
+pub(super) enum Event<'a> {
     Sent(&'a Exchange),
     Answered(&'a Exchange, &'a Answer),
 }
 
-fn in_order(log: &[Exchange]) -> Vec<(u64, Event<'_>)> {
+/// All that happened, one after the other.
+pub(super) fn in_order(log: &[Exchange]) -> impl Iterator<Item = Event<'_>> {
     let sent = log
         .iter()
         .map(|exchange| (exchange.sent.seq, Event::Sent(exchange)));
@@ -80,7 +82,7 @@ fn in_order(log: &[Exchange]) -> Vec<(u64, Event<'_>)> {
     });
     let mut events = sent.chain(answered).collect::<Vec<_>>();
     events.sort_by_key(|(seq, _)| *seq);
-    events
+    events.into_iter().map(|(_, event)| event)
 }
 
 struct Judge {
@@ -129,23 +131,29 @@ impl Judge {
 
     /// Who would hold the provider, and how much of it would be reserved, once this is applied.
     fn after(&self, exchange: &Exchange) -> (BTreeSet<Uuid>, u64) {
-        let (mut holders, mut reserved) = (self.holders.clone(), self.reserved);
-        if exchange.call.service == Service::Placement && exchange.is_write() {
-            for (consumer, holds) in consumers(exchange, self.node) {
-                if holds {
-                    holders.insert(consumer);
-                } else {
-                    holders.remove(&consumer);
-                }
+        let (mut holders, (consumers, reserved)) = (self.holders.clone(), writes(exchange, self.node));
+        for (consumer, holds) in consumers {
+            if holds {
+                holders.insert(consumer);
+            } else {
+                holders.remove(&consumer);
             }
-            reserved = reservation(exchange, self.node).unwrap_or(reserved);
         }
-        (holders, reserved)
+        (holders, reserved.unwrap_or(self.reserved))
     }
 }
 
+/// What a request changes of a provider, if Placement takes it: consumers and whether each holds it then, and the units
+/// that are reserved then.
+pub(super) fn writes(exchange: &Exchange, provider: Uuid) -> (Vec<(Uuid, bool)>, Option<u64>) {
+    if exchange.call.service == Service::Placement && exchange.is_write() {
+        return (consumers(exchange, provider), reservation(exchange, provider));
+    }
+    (Vec::new(), None)
+}
+
 /// The node in an answer: the whole answer, or one of a list.
-fn shown(body: &Value, node: Uuid) -> Option<&Value> {
+pub(super) fn shown(body: &Value, node: Uuid) -> Option<&Value> {
     let is_it = |shown: &&Value| shown["uuid"] == node.to_string() && shown["provision_state"].is_string();
     let listed = body["nodes"].as_array().into_iter().flatten();
     std::iter::once(body).chain(listed).find(is_it)
@@ -167,15 +175,17 @@ fn consumers(exchange: &Exchange, provider: Uuid) -> Vec<(Uuid, bool)> {
     one.map(|uuid| (uuid, holds(body))).into_iter().collect()
 }
 
-/// The reserved units that a request sets.
+/// The reserved units that a request sets: of all classes at once, or of one.
 fn reservation(exchange: &Exchange, provider: Uuid) -> Option<u64> {
-    if exchange.call.path != format!("/resource_providers/{provider}/inventories") {
-        return None;
+    let inventories = format!("/resource_providers/{provider}/inventories");
+    let class = exchange.call.path.strip_prefix(&inventories)?;
+    let body = &exchange.call.body;
+    if !class.is_empty() {
+        return body["reserved"].as_u64();
     }
-    let inventories = exchange.call.body["inventories"].as_object()?;
+    let reserved = body["inventories"].as_object()?.values();
     Some(
-        inventories
-            .values()
+        reserved
             .filter_map(|inventory| inventory["reserved"].as_u64())
             .max()
             .unwrap_or(0),

@@ -57,14 +57,29 @@ impl Lab {
     ///
     /// Where there are no ports to be had.
     pub async fn proxies(&self) -> Result<Proxies, LabError> {
+        self.proxies_at(0, 0).await
+    }
+
+    /// New proxies where everybody in this lab looks for Ironic and Placement: Nova, and who asks the catalog.
+    ///
+    /// # Errors
+    ///
+    /// Where the lab was not started for that, or other proxies are there.
+    pub async fn proxies_of_nova(&self) -> Result<Proxies, LabError> {
+        let ports = self.file.nova.as_ref().and_then(|nova| nova.proxied.as_ref());
+        let ports = ports.ok_or(LabError::NoNova)?;
+        self.proxies_at(ports.ironic, ports.placement).await
+    }
+
+    async fn proxies_at(&self, ironic: u16, placement: u16) -> Result<Proxies, LabError> {
         let recorder = Recorder::new();
         let failed = |error: std::io::Error| LabError::Setup(error.to_string());
         let ironic = recorder
-            .proxy(Service::Ironic, &self.file.ironic_url)
+            .proxy_at(Service::Ironic, &self.file.ironic_url, ironic)
             .await
             .map_err(failed)?;
         let placement = recorder
-            .proxy(Service::Placement, &self.file.placement_url)
+            .proxy_at(Service::Placement, &self.file.placement_url, placement)
             .await
             .map_err(failed)?;
         Ok(Proxies {

@@ -1,0 +1,263 @@
+//! What the cases share: a Nova with nodes of several classes, and what happens to the servers on them.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use placement_client::ResourceClass;
+use tokio::time::{Instant, sleep};
+use unprovision_testkit::lab::exposure::{Exposure, exposures};
+use unprovision_testkit::lab::nova::{Nova, Rule};
+use unprovision_testkit::lab::sampler::Sampling;
+use unprovision_testkit::lab::tracker::{self, SlowVisits};
+use unprovision_testkit::lab::{Api, Lab, Proxies, Seeded};
+use unprovision_testkit::proxy::Mark;
+use uuid::Uuid;
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(180);
+const OFTEN: Duration = Duration::from_millis(250);
+
+pub(crate) fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// Asks until the answer is yes; returns how long it took.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut ask: impl FnMut() -> F) -> Duration {
+    let began = Instant::now();
+    while !ask().await {
+        assert!(began.elapsed() < PATIENCE, "in vain: {what}");
+        sleep(OFTEN).await;
+    }
+    began.elapsed()
+}
+
+/// Nodes of one class, and the flavor for it.
+pub(crate) struct Group {
+    pub(crate) nodes: Vec<Seeded>,
+    pub(crate) class: ResourceClass,
+    pub(crate) flavor: String,
+}
+
+/// A server on a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub(crate) server: Uuid,
+    pub(crate) node: Uuid,
+}
+
+/// How a deletion by Nova went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deletion {
+    pub(crate) node: Uuid,
+    /// From the request until Nova did not know the server any more.
+    pub(crate) gone_after: Duration,
+}
+
+/// A real Nova, with nova-compute started for this test.
+pub(crate) struct Stage {
+    pub(crate) nova: Nova,
+    pub(crate) api: Api,
+    pub(crate) proxies: Proxies,
+    nodes: BTreeSet<Uuid>,
+    began: Instant,
+}
+
+impl Stage {
+    /// Nodes for each of these (name, count, flags), then nova-compute, which knows them all when this returns.
+    pub(crate) async fn new(
+        rule: Rule,
+        interval: Duration,
+        groups: &[(&str, usize, &[&str])],
+    ) -> (Self, Vec<Group>) {
+        let began = Instant::now();
+        let lab = Lab::with_nova_from_env().unwrap_or_else(|error| panic!("{error}"));
+        let (api, nova) = (lab.api().await.unwrap(), lab.nova().await.unwrap());
+        let proxies = lab.proxies_of_nova().await.unwrap();
+        let mut seeded = Vec::new();
+        for (name, count, flags) in groups {
+            let nodes = lab.seed(*count, &Lab::unique(name), flags).await.unwrap();
+            let class = ResourceClass::of_node_class(&nodes[0].resource_class).unwrap();
+            let flavor = nova.flavor(&class).await.unwrap();
+            seeded.push(Group { nodes, class, flavor });
+        }
+        println!("{:6.1} s  nodes are there", began.elapsed().as_secs_f64());
+        lab.compute(rule, interval).await.unwrap();
+        let all = seeded.iter().flat_map(|group| &group.nodes);
+        let nodes = all.map(|node| node.uuid).collect();
+        let stage = Self {
+            nova,
+            api,
+            proxies,
+            nodes,
+            began,
+        };
+        stage.say("nova-compute runs");
+        until("Nova knows all nodes", async || {
+            stage
+                .nova
+                .nodes()
+                .await
+                .is_ok_and(|known| stage.nodes.is_subset(&known))
+        })
+        .await;
+        stage.say("Nova knows all nodes");
+        (stage, seeded)
+    }
+
+    /// Says what comes now, and when.
+    pub(crate) fn say(&self, what: &str) {
+        println!("{:6.1} s  {what}", self.began.elapsed().as_secs_f64());
+    }
+
+    /// The end of the log.
+    pub(crate) fn now(&self) -> Mark {
+        let log = self.proxies.recorder.exchanges();
+        let sent = log.last().map(|last| last.sent);
+        sent.unwrap_or(Mark {
+            seq: 0,
+            at: Duration::ZERO,
+        })
+    }
+
+    /// Waits until the tracker has been at all nodes, from now on.
+    pub(crate) async fn pass(&self) {
+        let now = self.now();
+        until("the tracker's pass", async || {
+            tracker::has_passed(&self.proxies.recorder.exchanges(), &self.nodes, now)
+        })
+        .await;
+        self.say("a pass is over");
+    }
+
+    /// Visits to these nodes take their time from now on.
+    pub(crate) fn slow_visits(&self, nodes: &[Seeded], each: Duration) {
+        let slow = SlowVisits::new(nodes.iter().map(|node| node.uuid), each);
+        slow.set(true);
+        self.proxies.recorder.interfere(Arc::new(slow));
+    }
+
+    /// Waits until the tracker begins a visit to one of these nodes, from now on.
+    pub(crate) async fn visit(&self, nodes: &[Seeded]) {
+        let now = self.now();
+        until("the tracker's visit", async || {
+            let log = self.proxies.recorder.exchanges();
+            let mut visits = log.iter().filter(|exchange| exchange.sent > now);
+            visits.any(|exchange| {
+                let visited = tracker::visited(&exchange.call);
+                nodes.iter().any(|node| Some(node.uuid) == visited)
+            })
+        })
+        .await;
+        self.say("a pass is under way");
+    }
+
+    /// A server on each of these nodes, all at the same time.
+    pub(crate) async fn servers(&self, group: &Group, nodes: &[Seeded]) -> Vec<Placed> {
+        let each = nodes
+            .iter()
+            .map(|node| self.server(&group.flavor, Some(node.uuid)));
+        join_all(each).await
+    }
+
+    /// A server, where it is wanted. Just after nova-compute has started it may take more than one attempt.
+    pub(crate) async fn server(&self, flavor: &str, on: Option<Uuid>) -> Placed {
+        for _ in 0..4 {
+            let server = self.nova.create("lab", flavor, on).await.unwrap();
+            let built = self.built(server).await;
+            if let Some(node) = built.node.filter(|_| built.status == "ACTIVE") {
+                return Placed { server, node };
+            }
+            println!("no server on {on:?}: {:?}", built.fault);
+            self.nova.delete(server).await.unwrap();
+            sleep(secs(5)).await;
+        }
+        panic!("no server on {on:?}");
+    }
+
+    /// Waits until Nova has built the server, or failed to.
+    pub(crate) async fn built(&self, server: Uuid) -> unprovision_testkit::lab::nova::Server {
+        let began = Instant::now();
+        loop {
+            let shown = self.nova.server(server).await.unwrap().unwrap();
+            if shown.status != "BUILD" {
+                return shown;
+            }
+            assert!(began.elapsed() < PATIENCE, "{server} is not built");
+            sleep(OFTEN).await;
+        }
+    }
+
+    /// Deletes servers through Nova, all at the same time; they must be gone in the end.
+    pub(crate) async fn delete(&self, servers: &[Placed]) -> Vec<Deletion> {
+        let one = async |placed: &Placed| {
+            let began = Instant::now();
+            self.nova.delete(placed.server).await.unwrap();
+            until("the server is gone", async || {
+                let server = self.nova.server(placed.server).await.unwrap();
+                if let Some(server) = &server {
+                    assert_ne!(server.status, "ERROR", "{:?}", server.fault);
+                }
+                server.is_none()
+            })
+            .await;
+            Deletion {
+                node: placed.node,
+                gone_after: began.elapsed(),
+            }
+        };
+        join_all(servers.iter().map(one)).await
+    }
+
+    /// Waits until all these nodes are in this state.
+    pub(crate) async fn until_state(&self, nodes: impl IntoIterator<Item = Uuid>, state: &str) {
+        for node in nodes {
+            until(&format!("{node} is {state}"), async || {
+                self.api.node(node).await.unwrap()["provision_state"] == state
+            })
+            .await;
+        }
+    }
+
+    /// Looks at all nodes of a group from now on.
+    pub(crate) fn sampling(&self, group: &Group) -> Sampling {
+        // Through the proxies: each look at Ironic tells the log's judge as well whether a node is free.
+        let api = self.api.through(&self.proxies);
+        Sampling::start(api, &group.nodes[0].resource_class, group.class.as_str())
+    }
+
+    /// When this node was exposed, by the order of all that was said.
+    pub(crate) fn exposures(&self, node: Uuid) -> Vec<Exposure> {
+        exposures(&self.proxies.recorder.exchanges(), node)
+    }
+
+    /// How long it was exposed in all.
+    pub(crate) fn exposed(&self, node: Uuid) -> Duration {
+        self.exposures(node).iter().map(Exposure::length).sum()
+    }
+}
+
+/// What Nova does alone.
+pub(crate) async fn control_shows_the_bug(stage: &Stage, group: &Group, servers: &[Placed]) {
+    let sampling = stage.sampling(group);
+    let deletions = stage.delete(servers).await;
+    stage
+        .until_state(deletions.iter().map(|deletion| deletion.node), "available")
+        .await;
+    let samples = sampling.stop().await.unwrap();
+    for deletion in deletions {
+        let node = deletion.node;
+        println!(
+            "control: gone {:.1?} exposed {:.1?} sampled {:.1?} again {:?} {:#?}",
+            deletion.gone_after,
+            stage.exposed(node),
+            samples.exposed_for(node),
+            samples.offered_again_after(node),
+            stage.exposures(node),
+        );
+        assert!(stage.exposed(node) > secs(1));
+        assert!(samples.exposed(node) > 0);
+    }
+}

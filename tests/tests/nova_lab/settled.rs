@@ -1,0 +1,22 @@
+//! Nova's rule as it was before 26.1: a node in use is not reserved, so whoever deletes a server that has been there
+//! for a while exposes its node until the next pass of the tracker.
+
+use unprovision_testkit::lab::nova::Rule;
+
+use crate::common::{Stage, control_shows_the_bug, secs};
+
+/// In a pass under the old rule Nova reserves what is cleaned; so between two passes there is room for a cleaning.
+const INTERVAL: u64 = 20;
+const SHAPE: [&str; 4] = ["--step-seconds", "12", "--knob", "lab_tear_down_seconds=2"];
+
+#[tokio::test]
+async fn settled_servers_under_the_old_rule() {
+    let groups: [(&str, usize, &[&str]); 2] = [("control", 2, &SHAPE), ("guarded", 3, &SHAPE)];
+    let (stage, groups) = Stage::new(Rule::Old, secs(INTERVAL), &groups).await;
+    let [control, _guarded] = &groups[..] else {
+        unreachable!()
+    };
+    let servers = stage.servers(control, &control.nodes).await;
+    stage.pass().await;
+    control_shows_the_bug(&stage, control, &servers).await;
+}
