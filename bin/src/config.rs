@@ -63,7 +63,7 @@ pub(crate) struct Service {
     pub(crate) timeout: HumanDuration,
 }
 
-/// Whom our consumers in Placement belong to.
+/// Whom our consumers in Placement belong to, and how `unprovision guard` guards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Guard {
@@ -71,6 +71,22 @@ pub(crate) struct Guard {
     pub(crate) project_id: String,
     /// Their user.
     pub(crate) user_id: String,
+    /// The strategy beside Nova; empty: as everywhere.
+    pub(crate) strategy: String,
+    /// How often the nodes that are deleting or cleaning are looked at.
+    pub(crate) look: HumanDuration,
+    /// How often all nodes are looked at, and all that Placement offers.
+    pub(crate) sweep: HumanDuration,
+    /// The share of a resource class that may be held.
+    pub(crate) max_held_share: f64,
+    /// So many of a class may always be held.
+    pub(crate) max_held_floor: usize,
+    /// How many nodes may be released right after the start.
+    pub(crate) max_releases_at_start: usize,
+    /// The share of the nodes that a sweep must still show.
+    pub(crate) min_nodes_share: f64,
+    /// While this file exists, the guard writes nothing.
+    pub(crate) pause_file: String,
 }
 
 /// What is logged, and how.
@@ -119,6 +135,14 @@ impl Default for Config {
             guard: Guard {
                 project_id: GUARD_PROJECT.to_owned(),
                 user_id: GUARD_USER.to_owned(),
+                strategy: String::new(),
+                look: HumanDuration::from_millis(500),
+                sweep: HumanDuration::from_secs(60),
+                max_held_share: 0.8,
+                max_held_floor: 10,
+                max_releases_at_start: 100,
+                min_nodes_share: 0.5,
+                pause_file: String::new(),
             },
             log: Log {
                 format: LogFormat::Text,

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use unprovision::ProvisionState;
 use unprovision::cloud::{Clock, CloudError};
-use unprovision::core::{Case, CaseId, Entry, Event, WaitFor};
+use unprovision::core::{Action, Case, CaseId, Entry, Event, WaitFor, by_hand};
+use unprovision::guard::{GuardObserver, Notice};
 use unprovision::orchestrator::Observer;
 
 use crate::config::LogFormat;
@@ -81,7 +82,10 @@ impl Observer for Lines {
                 maintenance,
             } => self.change(case, provision_state, *maintenance),
             Event::Freed => "the instance's allocation is released".to_owned(),
-            Event::Intended { write } => write.to_string(),
+            Event::Intended { write } => match lifted_by(case, write) {
+                Some(command) => format!("{write}; once it is free, by hand: `{command}`"),
+                None => write.to_string(),
+            },
             Event::Applied => return,
             Event::Refused { refusal } => format!("refused: {refusal}"),
             Event::Unknown { message } => {
@@ -111,6 +115,45 @@ impl Observer for Lines {
                 self.clock.now(),
                 &format!("could not be looked at, tried again: {error}"),
             );
+        }
+    }
+}
+
+/// What lifts the hold that this write takes, for the case that nobody is there to do it (rule 15).
+fn lifted_by(case: &Case, write: &Action) -> Option<String> {
+    let commands = match write {
+        Action::HandOver { receiver, .. } => by_hand(case.node, Some(*receiver), None),
+        Action::SetReserved { class, to, .. } if *to > case.found.reserved => {
+            by_hand(case.node, None, Some((class, case.found.reserved)))
+        }
+        _ => return None,
+    };
+    case.is_guard().then(|| commands.join("; "))
+}
+
+impl GuardObserver for Lines {
+    fn notice(&self, notice: &Notice) {
+        let at = self.clock.now();
+        output::say(&match self.format {
+            LogFormat::Text => format!("{at:.3} {notice}"),
+            LogFormat::Json => {
+                json!({"timestamp": at, "alarm": notice.is_alarm(), "message": notice.to_string()})
+                    .to_string()
+            }
+        });
+    }
+}
+
+/// Says only what somebody has to act upon.
+#[derive(Debug)]
+pub(crate) struct Alarms(pub(crate) Lines);
+
+impl Observer for Alarms {}
+
+impl GuardObserver for Alarms {
+    fn notice(&self, notice: &Notice) {
+        if notice.is_alarm() {
+            self.0.notice(notice);
         }
     }
 }

@@ -10,6 +10,10 @@ use tokio_util::sync::CancellationToken;
 use crate::failure::OTHER;
 use crate::output;
 
+/// What is said where tear-downs are waited for.
+const STOPPING: &str = "stopping the waiting as soon as the requests under way are answered; what is held stays held, and \
+                        `unprovision resume` goes on; once more to stop at once";
+
 /// The signals that end the command; they are heard from its making on.
 #[derive(Debug)]
 pub(crate) struct Signals {
@@ -25,6 +29,11 @@ pub(crate) struct Stopped;
 impl Signals {
     /// Hears the signals: the first one stops, the second one ends the process at once.
     pub(crate) fn new() -> io::Result<Self> {
+        Self::saying(STOPPING)
+    }
+
+    /// The same, with other words once something has begun.
+    pub(crate) fn saying(words: &'static str) -> io::Result<Self> {
         let mut signals = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let (stop, begun) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
         let all = Self {
@@ -34,10 +43,7 @@ impl Signals {
         tokio::spawn(async move {
             next(&mut signals).await;
             if begun.load(Ordering::Acquire) {
-                output::say(
-                    "stopping the waiting as soon as the requests under way are answered; what is held stays held, and \
-                     `unprovision resume` goes on; once more to stop at once",
-                );
+                output::say(words);
             }
             stop.cancel();
             next(&mut signals).await;
@@ -64,6 +70,26 @@ impl Signals {
         self.begun.store(true, Ordering::Release);
         &self.stop
     }
+}
+
+/// SIGUSR1 does the one, SIGUSR2 the other, as often as they come.
+pub(crate) fn on_pause(
+    pause: impl Fn() + Send + 'static,
+    go_on: impl Fn() + Send + 'static,
+) -> io::Result<()> {
+    let (mut first, mut second) = (
+        signal(SignalKind::user_defined1())?,
+        signal(SignalKind::user_defined2())?,
+    );
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = first.recv() => pause(),
+                _ = second.recv() => go_on(),
+            }
+        }
+    });
+    Ok(())
 }
 
 async fn next((interrupt, terminate): &mut (Signal, Signal)) {

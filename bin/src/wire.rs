@@ -7,15 +7,16 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use ironic_client::IronicClient;
 use placement_client::{Consumer, PlacementClient};
-use unprovision::cloud::{Clock, Cloud, OpenStack, SystemClock};
+use unprovision::cloud::{Clock, Cloud, Fleet, OpenStack, SystemClock};
 use unprovision::core::guard_owner;
+use unprovision::guard::{Adapters, GuardObserver};
 use unprovision::journal::{Journal, MemoryJournal, SqliteJournal};
 use unprovision::orchestrator::Orchestrator;
 use unprovision_session::{Auth, Clouds, ConfigError, HttpTransport, Service};
 
 use crate::config::{Config, set};
 use crate::failure::Usage;
-use crate::observer::Lines;
+use crate::observer::{Alarms, Lines};
 use crate::output::Subject;
 
 /// The journal that is gone with the process.
@@ -57,19 +58,8 @@ impl Wired {
 /// Connects everything; nothing is sent to the cloud yet. `moved`: cases are taken up that name another cloud.
 pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool, moved: bool) -> anyhow::Result<Wired> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (ironic, placement) = transports(config, tls).await?;
-    let identity = identity(&ironic, &placement);
-    let owner = Consumer {
-        project_id: config.guard.project_id.clone(),
-        user_id: config.guard.user_id.clone(),
-        ..guard_owner()
-    };
-    let openstack = OpenStack::new(
-        Arc::new(IronicClient::new(Arc::new(ironic))),
-        Arc::new(PlacementClient::new(Arc::new(placement))),
-        Arc::clone(&clock),
-    );
-    let cloud: Arc<dyn Cloud> = Arc::new(openstack.with_owner(owner));
+    let (openstack, identity) = openstack(config, tls, &clock).await?;
+    let cloud: Arc<dyn Cloud> = Arc::new(openstack);
     let journal = journal(&config.journal).await?;
     #[cfg(feature = "crash-points")]
     let (cloud, journal) = crate::crash_points::fit(cloud, journal);
@@ -92,6 +82,51 @@ pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool, moved: bool
         clock,
         lines,
     })
+}
+
+/// What the guard acts on and with; nothing is sent to the cloud yet.
+pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> anyhow::Result<Adapters> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let (openstack, identity) = openstack(config, tls, &clock).await?;
+    let openstack = Arc::new(openstack);
+    let fleet: Arc<dyn Fleet> = Arc::<OpenStack>::clone(&openstack);
+    let (cloud, journal): (Arc<dyn Cloud>, _) = (openstack, journal(&config.journal).await?);
+    #[cfg(feature = "crash-points")]
+    let (cloud, journal) = crate::crash_points::fit(cloud, journal);
+    let lines = Lines::new(config.log.format, Arc::clone(&clock));
+    let observer: Arc<dyn GuardObserver> = match quiet {
+        true => Arc::new(Alarms(lines)),
+        false => Arc::new(lines),
+    };
+    Ok(Adapters {
+        cloud,
+        fleet,
+        journal,
+        clock,
+        observer,
+        identity: Some(identity),
+    })
+}
+
+/// The cloud, and which one it is.
+async fn openstack(
+    config: &Config,
+    tls: &Tls,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<(OpenStack, String)> {
+    let (ironic, placement) = transports(config, tls).await?;
+    let identity = identity(&ironic, &placement);
+    let owner = Consumer {
+        project_id: config.guard.project_id.clone(),
+        user_id: config.guard.user_id.clone(),
+        ..guard_owner()
+    };
+    let openstack = OpenStack::new(
+        Arc::new(IronicClient::new(Arc::new(ironic))),
+        Arc::new(PlacementClient::new(Arc::new(placement))),
+        Arc::clone(clock),
+    );
+    Ok((openstack.with_owner(owner), identity))
 }
 
 /// The ways to both services; with one login where both are in the same cloud.

@@ -14,6 +14,8 @@ pub mod strategy;
 #[cfg(feature = "orchestrator")]
 pub mod cloud;
 #[cfg(feature = "orchestrator")]
+pub mod guard;
+#[cfg(feature = "orchestrator")]
 pub mod journal;
 #[cfg(feature = "orchestrator")]
 pub mod orchestrator;

@@ -5,6 +5,7 @@ mod delete;
 #[cfg(feature = "sandbox")]
 mod demo;
 mod follow;
+mod guard;
 mod resume;
 #[cfg(feature = "sandbox")]
 mod sandbox;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use crate::config::{ConfigError, Environment, Flag, Loaded, LogFormat};
 use crate::logging;
 use crate::wire::{self, Tls, Wired};
+use unprovision::guard::Adapters;
 
 /// Takes OpenStack bare-metal nodes back to `available`, and keeps Placement from offering them before
 #[derive(Debug, clap::Parser)]
@@ -67,6 +69,8 @@ enum Command {
     Delete(delete::Args),
     /// Carry on what a crash, Ctrl-C, a time-out or --no-wait has left
     Resume(resume::Args),
+    /// Keep Placement right while Nova, or somebody else, tears nodes down
+    Guard(guard::Args),
     /// Show the effective configuration, and where each value comes from
     Config(config::Args),
     /// Show the whole story on an embedded cloud, in under half a minute
@@ -84,6 +88,7 @@ impl Cli {
         match self.command {
             Command::Delete(args) => delete::run(args, global).await,
             Command::Resume(args) => resume::run(args, global).await,
+            Command::Guard(args) => guard::run(args, global).await,
             Command::Config(args) => config::run(&args, &global),
             #[cfg(feature = "sandbox")]
             Command::Demo(args) => {
@@ -122,6 +127,10 @@ impl Global {
     /// The same, and cases are taken up that name another cloud.
     async fn connect_moved(&self, loaded: &Loaded) -> anyhow::Result<Wired> {
         wire::connect(&loaded.config, &self.tls, self.quiet, true).await
+    }
+
+    async fn guard_adapters(&self, loaded: &Loaded) -> anyhow::Result<Adapters> {
+        wire::guard_adapters(&loaded.config, &self.tls, self.quiet).await
     }
 
     fn flags(&self) -> Vec<Flag> {

@@ -20,6 +20,10 @@ impl HumanDuration {
         Self(Duration::from_secs(secs))
     }
 
+    pub(crate) const fn from_millis(millis: u64) -> Self {
+        Self(Duration::from_millis(millis))
+    }
+
     /// The duration as others take it.
     pub(crate) fn get(self) -> Duration {
         self.0

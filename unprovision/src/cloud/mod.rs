@@ -1,6 +1,7 @@
 //! The cloud as the orchestrator sees it: look, and do one write.
 
 mod clock;
+mod fleet;
 mod openstack;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use unprovision_session::Class;
 use crate::core::{Action, Observation, Refusal, RefusalKind};
 
 pub use clock::{Clock, SystemClock};
+pub use fleet::Fleet;
 pub use openstack::OpenStack;
 
 /// What to read besides what every decision needs.

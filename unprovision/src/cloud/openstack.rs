@@ -24,8 +24,8 @@ const SEND_WITHIN: Duration = Duration::from_secs(2);
 /// Ironic and Placement behind their traits.
 #[derive(Clone, Debug)]
 pub struct OpenStack {
-    ironic: Arc<dyn Ironic>,
-    placement: Arc<dyn Placement>,
+    pub(super) ironic: Arc<dyn Ironic>,
+    pub(super) placement: Arc<dyn Placement>,
     clock: Arc<dyn Clock>,
     owner: Consumer,
 }

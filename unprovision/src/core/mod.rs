@@ -5,6 +5,7 @@
 
 mod action;
 mod build;
+mod by_hand;
 mod case;
 mod check;
 mod decision;
@@ -22,6 +23,7 @@ mod rules;
 mod tear_down;
 
 pub use action::{Action, ActionKind, Giver, Owner};
+pub use by_hand::by_hand;
 pub use case::{Attempts, Case, CaseState, LastAttempt};
 pub use check::{Veto, check};
 pub use decision::{Decision, Ending, LookAgain, Outcome, Step, Wait, WaitFor, decide};

@@ -18,7 +18,7 @@ const PROBE_AFTER: Duration = Duration::from_secs(20);
 
 /// The gate of one run.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(crate) struct Gate {
     unheld: watch::Sender<usize>,
     slots: Mutex<Slots>,
     freed: Notify,
@@ -47,7 +47,7 @@ pub(super) struct Unheld<'a> {
 }
 
 impl Gate {
-    pub(super) fn new(nodes: usize, most: Option<NonZeroUsize>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(nodes: usize, most: Option<NonZeroUsize>, clock: Arc<dyn Clock>) -> Self {
         let most = most.map_or(usize::MAX, NonZeroUsize::get);
         Self {
             unheld: watch::Sender::new(nodes),

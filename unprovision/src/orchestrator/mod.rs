@@ -9,6 +9,7 @@
 //! Each case has its own worker; one watcher looks at all nodes that are waited for. Tear-downs go through a gate:
 //! all nodes are held before the first is torn down, and no more are under way than Ironic takes.
 
+mod admission;
 mod error;
 mod gate;
 mod report;
@@ -28,8 +29,12 @@ use crate::cloud::{Clock, Cloud, CloudError, Reads};
 use crate::core::{Case, CaseId, CaseState, Entry, Event, Limits, TearDownRequest, WaitFor, open};
 use crate::journal::{Journal, Seq};
 
+pub(crate) use admission::Admission;
 pub use error::RunError;
+pub(crate) use gate::Gate;
 pub use report::{CaseReport, Progress};
+pub(crate) use watcher::{Waits, Watcher};
+pub(crate) use worker::{Place, Worker};
 
 /// Is told what happens, as it happens.
 pub trait Observer: fmt::Debug + Send + Sync {
@@ -55,6 +60,8 @@ pub enum Until {
     Ended,
     /// Until Ironic has accepted the tear-down. The hold stays, and somebody has to [`Orchestrator::resume`] it.
     Accepted,
+    /// Until nothing is left to do now: whoever comes back later goes on.
+    Settled,
 }
 
 /// Takes nodes back to `available`. Cheap to clone.
@@ -111,14 +118,31 @@ pub struct Orchestrator {
 
 #[derive(Debug)]
 pub(crate) struct Parts {
-    cloud: Arc<dyn Cloud>,
-    journal: Arc<dyn Journal>,
-    clock: Arc<dyn Clock>,
-    observer: Arc<dyn Observer>,
-    poll: Duration,
-    looks: Semaphore,
+    pub(crate) cloud: Arc<dyn Cloud>,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) admission: Arc<dyn Admission>,
+    pub(crate) poll: Duration,
+    pub(crate) looks: Semaphore,
     max_tear_downs: Option<NonZeroUsize>,
-    identity: Option<String>,
+    pub(crate) identity: Option<String>,
+}
+
+impl Parts {
+    pub(crate) fn new(cloud: Arc<dyn Cloud>, journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            cloud,
+            journal,
+            clock,
+            observer: Arc::new(Silent),
+            admission: Arc::new(admission::Always),
+            poll: Duration::from_secs(1),
+            looks: Semaphore::new(16),
+            max_tear_downs: None,
+            identity: None,
+        }
+    }
 }
 
 /// Settings of an [`Orchestrator`].
@@ -175,17 +199,9 @@ impl Builder {
 impl Orchestrator {
     /// An orchestrator of this cloud, with this journal and clock.
     pub fn builder(cloud: Arc<dyn Cloud>, journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> Builder {
-        let parts = Parts {
-            cloud,
-            journal,
-            clock,
-            observer: Arc::new(Silent),
-            poll: Duration::from_secs(1),
-            looks: Semaphore::new(16),
-            max_tear_downs: None,
-            identity: None,
-        };
-        Builder { parts }
+        Builder {
+            parts: Parts::new(cloud, journal, clock),
+        }
     }
 
     /// Looks whether the tear-down may begin. Touches nothing, and writes nothing.
@@ -250,8 +266,15 @@ impl Orchestrator {
             Arc::clone(&self.parts.clock),
         );
         let watcher = watcher::Watcher::new();
+        let place = Place {
+            parts: &self.parts,
+            gate: &gate,
+            watcher: &watcher,
+            until,
+            stop,
+        };
         let work = cases.iter().enumerate().map(|(index, case)| {
-            let worker = worker::Worker::begin(&self.parts, &gate, &watcher, *case, until, stop);
+            let worker = worker::Worker::begin(place, *case, None);
             async move { (index, worker.await) }
         });
         let mut work = work.collect::<FuturesUnordered<_>>();
@@ -343,7 +366,7 @@ impl Parts {
         Ok((case, Seq(entries.len() as u64)))
     }
 
-    fn belongs_here(&self, case: &Case) -> Result<(), RunError> {
+    pub(crate) fn belongs_here(&self, case: &Case) -> Result<(), RunError> {
         match (&case.cloud, &self.identity) {
             (Some(begun), Some(here)) if begun != here => Err(RunError::OtherCloud {
                 node: case.node,

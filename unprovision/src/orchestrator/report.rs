@@ -41,6 +41,8 @@ pub enum Progress {
     Accepted,
     /// The waiting was stopped.
     Stopped,
+    /// There is nothing to do now but to wait.
+    Waits,
 }
 
 impl Serialize for Progress {
@@ -49,6 +51,7 @@ impl Serialize for Progress {
             Self::Ended(outcome) => outcome.serialize(serializer),
             Self::Accepted => serializer.serialize_str("accepted"),
             Self::Stopped => serializer.serialize_str("stopped"),
+            Self::Waits => serializer.serialize_str("waits"),
         }
     }
 }
@@ -59,6 +62,7 @@ impl std::fmt::Display for Progress {
             Self::Ended(outcome) => outcome.fmt(f),
             Self::Accepted => f.write_str("accepted"),
             Self::Stopped => f.write_str("stopped"),
+            Self::Waits => f.write_str("waits"),
         }
     }
 }

@@ -14,7 +14,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Wakes those who wait for a node when it changes.
 #[derive(Debug, Default)]
-pub(super) struct Watcher {
+pub(crate) struct Watcher {
     waiting: Mutex<BTreeMap<NodeUuid, Waiting>>,
     somebody: Notify,
 }
@@ -22,19 +22,43 @@ pub(super) struct Watcher {
 #[derive(Debug)]
 struct Waiting {
     seen: Option<Node>,
+    covered: bool,
     wake: Arc<Notify>,
 }
 
+/// Somebody who waits for a node.
+#[derive(Debug)]
+pub(crate) struct Waits<'a> {
+    /// The node.
+    pub(crate) node: NodeUuid,
+    /// As it was seen last.
+    pub(crate) seen: Option<&'a Node>,
+    /// Whether a hold of ours keeps it from being offered.
+    pub(crate) covered: bool,
+}
+
+impl Waiting {
+    fn of(&self, node: NodeUuid) -> Waits<'_> {
+        Waits {
+            node,
+            seen: self.seen.as_ref(),
+            covered: self.covered,
+        }
+    }
+}
+
 impl Watcher {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Returns when the node differs from what was seen; a lock that comes and goes is no difference.
-    pub(super) async fn changed(&self, uuid: NodeUuid, seen: Option<&Node>) {
+    /// Returns when the node differs from what was seen; a lock that comes and goes is no difference. `covered`: a hold of
+    /// ours keeps it from being offered meanwhile.
+    pub(super) async fn changed(&self, uuid: NodeUuid, seen: Option<&Node>, covered: bool) {
         let wake = Arc::new(Notify::new());
         let waiting = Waiting {
             seen: seen.map(without_lock),
+            covered,
             wake: Arc::clone(&wake),
         };
         self.waiting().insert(uuid, waiting);
@@ -67,14 +91,28 @@ impl Watcher {
         }
     }
 
-    fn compare(&self, looked_at: &[NodeUuid], found: &BTreeMap<NodeUuid, Node>) {
-        let waiting = self.waiting();
-        for uuid in looked_at {
-            let Some(waits) = waiting.get(uuid) else { continue };
-            if waits.seen != found.get(uuid).map(without_lock) {
-                waits.wake.notify_one();
+    /// Whether this is true of anybody who waits.
+    pub(crate) fn any(&self, is: impl Fn(&Waits<'_>) -> bool) -> bool {
+        self.waiting()
+            .iter()
+            .any(|(node, waiting)| is(&waiting.of(*node)))
+    }
+
+    /// Wakes those of whom this is true.
+    pub(crate) fn wake_where(&self, changed: impl Fn(&Waits<'_>) -> bool) {
+        for (node, waiting) in self.waiting().iter() {
+            if changed(&waiting.of(*node)) {
+                waiting.wake.notify_one();
             }
         }
+    }
+
+    fn compare(&self, looked_at: &[NodeUuid], found: &BTreeMap<NodeUuid, Node>) {
+        self.wake_where(|waits| {
+            let now = found.get(&waits.node).map(without_lock);
+            // The keys of the map are in order.
+            looked_at.binary_search(&waits.node).is_ok() && waits.seen != now.as_ref()
+        });
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<NodeUuid, Waiting>> {

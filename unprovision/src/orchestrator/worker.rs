@@ -3,28 +3,29 @@
 use std::time::Duration;
 
 use ironic_client::{Node, ProvisionState};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 use unprovision_session::Class;
 
+mod look;
+
+use self::look::Look;
 use super::gate::{Gate, Pass, Unheld};
 use super::watcher::Watcher;
 use super::{CaseReport, Parts, Progress, RunError, Until};
-use crate::cloud::{CloudError, Reads};
 use crate::core::{
     Action, ActionKind, Case, CaseId, CaseState, Decision, Ending, Entry, Event, LastAttempt, Observation,
-    Outcome, RefusalKind, Wait, decide,
+    RefusalKind, Wait, WaitFor, decide,
 };
 use crate::journal::Seq;
 use crate::strategy::{self, Strategy};
 
-/// How often in a row a look may fail for a reason that waiting does not cure.
-const HOPELESS: u32 = 3;
+/// How long what is withheld is waited for at most.
+const WITHHELD: SignedDuration = SignedDuration::from_mins(10);
+/// A wait that is not worth a mention: something is about to be tried again.
+const SHORT: Duration = Duration::from_secs(5);
 
-/// The pauses before the looks that have to confirm that a node is gone.
-const MISSING: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
-
-pub(super) struct Worker<'a> {
+pub(crate) struct Worker<'a> {
     parts: &'a Parts,
     gate: &'a Gate,
     watcher: &'a Watcher,
@@ -38,6 +39,18 @@ pub(super) struct Worker<'a> {
     waits_for: String,
     /// That the node is gone was confirmed; it holds until the node is seen again.
     is_gone: bool,
+    /// A look that was taken to open the case: as good as one of its own.
+    first: Option<Box<Observation>>,
+}
+
+/// What a worker is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) parts: &'a Parts,
+    pub(crate) gate: &'a Gate,
+    pub(crate) watcher: &'a Watcher,
+    pub(crate) until: Until,
+    pub(crate) stop: &'a CancellationToken,
 }
 
 /// How a step of the loop ended.
@@ -46,23 +59,20 @@ enum Step {
     Done(CaseReport),
 }
 
-/// What a look brought.
-enum Look {
-    Seen(Box<Observation>),
-    GaveUp(Ending),
-    Stopped,
-}
-
 impl<'a> Worker<'a> {
     /// Works on the case until it has ended or the waiting is stopped.
-    pub(super) async fn begin(
-        parts: &'a Parts,
-        gate: &'a Gate,
-        watcher: &'a Watcher,
+    pub(crate) async fn begin(
+        place: Place<'a>,
         id: CaseId,
-        until: Until,
-        stop: &'a CancellationToken,
+        first: Option<Box<Observation>>,
     ) -> Result<CaseReport, RunError> {
+        let Place {
+            parts,
+            gate,
+            watcher,
+            until,
+            stop,
+        } = place;
         let unheld = Some(gate.unheld());
         let (case, seq) = parts.read(id).await?;
         let strategy = strategy::by_name(&case.strategy).ok_or_else(|| RunError::NoStrategy {
@@ -83,6 +93,7 @@ impl<'a> Worker<'a> {
             pass: None,
             waits_for,
             is_gone: false,
+            first,
         };
         worker.work().await
     }
@@ -117,10 +128,16 @@ impl<'a> Worker<'a> {
             Decision::Act(action) if takes_a_place(&action) && self.pass.is_none() => {
                 Ok(self.wait_for_pass().await)
             }
-            Decision::Act(action) => {
-                self.act(action).await?;
-                Ok(Step::Again)
-            }
+            Decision::Act(action) => match self.parts.admission.admits(&self.case, &action) {
+                Ok(()) => {
+                    self.act(action).await?;
+                    Ok(Step::Again)
+                }
+                Err(why) => {
+                    let words = format!("not sent: {action}; {why}");
+                    Ok(self.wait(self.withheld(words), seen.node.as_ref()).await)
+                }
+            },
             Decision::Wait(_) if self.is_accepted(&seen) => {
                 let reason = "Ironic has accepted the tear-down; `unprovision resume` waits for the node and releases it";
                 Ok(Step::Done(self.report(
@@ -130,70 +147,22 @@ impl<'a> Worker<'a> {
                 )))
             }
             Decision::Wait(wait) => Ok(self.wait(wait, seen.node.as_ref()).await),
-            Decision::End(ending) => self.end(ending).await,
+            Decision::End(ending) => match self.parts.admission.closes(&self.case, &ending) {
+                Ok(()) => self.end(ending).await,
+                Err(why) => {
+                    let words = format!("not closed ({}); {why}", ending.reason);
+                    Ok(self.wait(self.withheld(words), seen.node.as_ref()).await)
+                }
+            },
         }
     }
 
-    /// Looks until it succeeds, the time is up, or it is hopeless. A node that is not found is looked for again, at once and
-    /// after a while; once for each time that it is lost, not at each look.
-    async fn look(&mut self) -> Look {
-        let (mut failed, mut missing) = (0, 0);
-        loop {
-            let looked = {
-                let _place = self.parts.looks.acquire().await;
-                self.parts
-                    .cloud
-                    .observe(self.case.node, Reads { traits: false })
-                    .await
-            };
-            let pause = match looked {
-                Ok(seen) if seen.node.is_some() || self.is_gone || missing >= MISSING.len() => {
-                    self.is_gone = seen.node.is_none();
-                    return Look::Seen(Box::new(seen));
-                }
-                Ok(_) => {
-                    missing += 1;
-                    MISSING[missing - 1]
-                }
-                Err(error) => {
-                    failed += 1;
-                    self.parts.observer.trouble(&self.case, &error);
-                    if let Some(ending) = self.gives_up(&error, failed) {
-                        return Look::GaveUp(ending);
-                    }
-                    self.spread(Duration::from_secs(1 << failed.min(5)))
-                        .max(error.retry_after.unwrap_or_default())
-                }
-            };
-            tokio::select! {
-                () = self.stop.cancelled() => return Look::Stopped,
-                () = self.parts.clock.sleep(pause) => {}
-            }
+    /// Whoever withholds something wakes the worker when that is over.
+    fn withheld(&self, words: String) -> Wait {
+        Wait {
+            for_what: WaitFor::Other(words),
+            until: self.now() + WITHHELD,
         }
-    }
-
-    /// 0.5 to 1.5 times as long, by the case, so that many do not come back in step.
-    fn spread(&self, pause: Duration) -> Duration {
-        let share = f64::from((self.case.id.0.as_u64_pair().1 & 0xff) as u8) / 255.0;
-        pause.mul_f64(0.5 + share)
-    }
-
-    fn gives_up(&self, error: &CloudError, failed: u32) -> Option<Ending> {
-        let held = self.case.may_hold();
-        if self.now() >= self.case.limits.deadline {
-            let reason = format!("the time was up, and the cloud could not be looked at: {error}");
-            return Some(Ending {
-                outcome: Outcome::TimedOut,
-                reason,
-                held,
-            });
-        }
-        let hopeless = matches!(error.class, Class::Refused | Class::Bug) && failed >= HOPELESS;
-        hopeless.then(|| Ending {
-            outcome: Outcome::Failed,
-            reason: error.to_string(),
-            held,
-        })
     }
 
     /// Records what is new about the node.
@@ -285,9 +254,14 @@ impl<'a> Worker<'a> {
             self.waits_for = words;
         }
         let left = Duration::try_from(wait.until.duration_since(self.now())).unwrap_or_default();
+        if self.until == Until::Settled && left > SHORT {
+            let held = self.case.may_hold();
+            return Step::Done(self.report(Progress::Waits, self.waits_for.clone(), held));
+        }
+        let covered = self.case.holds_the_unit();
         tokio::select! {
             () = self.stop.cancelled() => return Step::Done(self.stopped()),
-            () = self.watcher.changed(self.case.node, node) => {}
+            () = self.watcher.changed(self.case.node, node, covered) => {}
             () = self.parts.clock.sleep(left) => {}
         }
         Step::Again

@@ -1,0 +1,179 @@
+//! `unprovision guard`: keeps Placement right while somebody else, usually Nova, tears nodes down.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use unprovision::guard::{Guard, Held, Pass, Settings};
+use unprovision::journal::{Journal, MemoryJournal};
+use unprovision::orchestrator::Progress;
+use unprovision::strategy;
+
+use super::Global;
+use crate::config::{Config, Flag, set};
+use crate::failure::{OTHER, Usage};
+use crate::output::{self, Format, Row, Subject};
+use crate::stop::{self, Signals};
+
+/// Some node is held, stuck, or needs a person.
+const HELD: u8 = 3;
+
+/// Options of `guard`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLE)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Make one full pass, then exit: 0 if nothing is held or wrongly offered, else 3
+    #[arg(long)]
+    once: bool,
+    /// Say each write that would be sent, and send none
+    #[arg(long)]
+    dry_run: bool,
+    /// How nodes are kept from being offered: hand-over or reserve-on-delete [default: guard.strategy, or strategy]
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
+    /// How the result of --once is shown on standard output
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Release what is safe to release, and list the rest with the `openstack` commands that lift it
+    StandDown(StandDown),
+}
+
+#[derive(Debug, clap::Args)]
+struct StandDown {
+    /// How the list is shown on standard output
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+const EXAMPLE: &str = "\
+Beside a Nova that deletes servers: it changes Placement only, never a node. It runs until SIGTERM or Ctrl-C; what is
+held stays held, and the next start carries on. SIGUSR1 stops all writes, SIGUSR2 lets them go on.
+
+Examples:
+  unprovision guard --dry-run
+  unprovision guard
+  unprovision guard --once
+  unprovision guard stand-down";
+
+pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
+    let own = args.strategy.as_ref().map(|name| Flag {
+        flag: "--strategy",
+        key: "guard.strategy",
+        value: name.clone(),
+    });
+    let loaded = global.load(own)?;
+    let settings = settings(&loaded.config, args.dry_run)?;
+    let mut adapters = global.guard_adapters(&loaded).await?;
+    if args.dry_run {
+        // What did not happen is nothing to remember.
+        adapters.journal = Arc::new(MemoryJournal::new()) as Arc<dyn Journal>;
+    }
+    let guard = Guard::new(adapters, settings);
+    let signals = Signals::saying(STOPPING)?;
+    let stop = signals.begin();
+    match args.command {
+        Some(Command::StandDown(stand_down)) => {
+            let (pass, held) = guard.stand_down(stop).await?;
+            show_held(&held, stand_down.output)?;
+            Ok(code(&pass, !held.is_empty()))
+        }
+        None if args.once => {
+            let pass = guard.once(stop).await?;
+            let code = code(&pass, false);
+            show(pass, args.output)?;
+            Ok(code)
+        }
+        None => until_stopped(guard, stop).await,
+    }
+}
+
+const STOPPING: &str = "stopping as soon as the requests under way are answered; what is held stays held, and the next start \
+                        carries on; once more to stop at once";
+
+async fn until_stopped(guard: Guard, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
+    let brakes = Arc::clone(guard.brakes());
+    stop::on_pause(
+        {
+            let brakes = Arc::clone(&brakes);
+            move || brakes.pause("by SIGUSR1; SIGUSR2 lets it go on")
+        },
+        move || brakes.go_on(),
+    )?;
+    guard.run(stop).await?;
+    output::say(&format!("guard stopped: {}", guard.status()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn settings(config: &Config, dry_run: bool) -> Result<Settings, Usage> {
+    let guard = &config.guard;
+    let name = set(&guard.strategy).unwrap_or(&config.strategy);
+    let strategy = strategy::by_name(name)
+        .ok_or_else(|| Usage(format!("`guard.strategy`: there is no strategy `{name}`")))?;
+    Ok(Settings {
+        strategy: strategy.name().to_owned(),
+        look: guard.look.get(),
+        sweep: guard.sweep.get(),
+        concurrency: config.concurrency,
+        release_nova_reservations: config.release_nova_reservations,
+        max_held_share: guard.max_held_share,
+        max_held_floor: guard.max_held_floor,
+        max_releases_at_start: guard.max_releases_at_start,
+        min_nodes_share: guard.min_nodes_share,
+        pause_file: set(&guard.pause_file).map(Into::into),
+        dry_run,
+    })
+}
+
+/// 1 where something could not be done at all, 3 where something is held, stuck, or needs a person.
+fn code(pass: &Pass, held: bool) -> ExitCode {
+    let open = |progress: Progress| !matches!(progress, Progress::Ended(_));
+    let stuck = pass
+        .reports
+        .iter()
+        .any(|report| report.held || open(report.outcome));
+    ExitCode::from(if !pass.failed.is_empty() {
+        OTHER
+    } else if held || stuck || !pass.findings.is_empty() {
+        HELD
+    } else {
+        0
+    })
+}
+
+fn show(pass: Pass, format: Format) -> anyhow::Result<()> {
+    let rows = pass.reports.into_iter().map(|report| {
+        let subject = Subject {
+            node: report.node,
+            name: report.name.clone(),
+            instance: report.instance,
+            strategy: report.strategy.clone(),
+        };
+        Row::new(subject, Ok(report))
+    });
+    output::print_rows(&rows.collect::<Vec<_>>(), format)
+}
+
+fn show_held(held: &[Held], format: Format) -> anyhow::Result<()> {
+    match format {
+        Format::Json => output::print(&serde_json::to_string_pretty(held)?),
+        Format::Table if held.is_empty() => output::print("nothing of ours holds a node any more"),
+        Format::Table => {
+            let mut text =
+                String::from("Still held. Once the node is `available`, without instance and maintenance:\n");
+            for one in held {
+                let name = one.name.clone().unwrap_or_else(|| one.node.to_string());
+                text.push_str(&format!("\n{name} ({}): {}\n", one.node, one.why));
+                one.commands
+                    .iter()
+                    .for_each(|command| text.push_str(&format!("  {command}\n")));
+            }
+            output::print(text.trim_end())
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The guard: keeps Placement right while somebody else, usually Nova, tears nodes down.
+//!
+//! ```text
+//! look, every 0.5 s: nodes that are deleting or cleaning ─┐ a node that is new, or has changed
+//! sweep, every 60 s: all nodes, all that is offered ──────┤
+//!                                                         ▼
+//!              one worker for each node on its way: observe, decide, record, one write, observe again
+//! ```
+//!
+//! It uses the orchestrator's worker, so there is one loop for both. It never changes a node's provision state, and it
+//! never lets go of a node that it holds before that is free. What may stop its writes is in `brakes`.
+
+mod brakes;
+mod looks;
+mod memory;
+mod notice;
+mod pool;
+mod stand_down;
+mod sweep;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use crate::NodeUuid;
+use crate::cloud::{Clock, Cloud, Fleet};
+use crate::core::GuardPolicy;
+use crate::journal::Journal;
+use crate::orchestrator::{CaseReport, Observer, Parts, RunError, Until, Watcher};
+
+pub use brakes::Brakes;
+use memory::Memory;
+pub use notice::{Notice, Status};
+pub use stand_down::Held;
+
+/// What the guard does, how often, and how far it may go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The strategy's name.
+    pub strategy: String,
+    /// From one look at the nodes that are deleting or cleaning to the next.
+    pub look: Duration,
+    /// From one look at all nodes, and all that is offered, to the next.
+    pub sweep: Duration,
+    /// How many nodes are looked at or written to at the same time.
+    pub concurrency: NonZeroUsize,
+    /// Whether to lift the reservation that Nova leaves on a free node until its next pass.
+    pub release_nova_reservations: bool,
+    /// The share of a resource class that may be held, before all writes stop (rule 14).
+    pub max_held_share: f64,
+    /// So many of a class may always be held.
+    pub max_held_floor: usize,
+    /// How many nodes may be released in the first interval of sweeps, before all writes stop (rule 14).
+    pub max_releases_at_start: usize,
+    /// The share of the nodes that must still be there, or nothing is released or closed (rule 13).
+    pub min_nodes_share: f64,
+    /// While this file exists, nothing is written.
+    pub pause_file: Option<PathBuf>,
+    /// Nothing is written at all; what would be is said.
+    pub dry_run: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            strategy: "hand-over".to_owned(),
+            look: Duration::from_millis(500),
+            sweep: Duration::from_secs(60),
+            concurrency: NonZeroUsize::MIN.saturating_add(15),
+            release_nova_reservations: true,
+            max_held_share: 0.8,
+            max_held_floor: 10,
+            max_releases_at_start: 100,
+            min_nodes_share: 0.5,
+            pause_file: None,
+            dry_run: false,
+        }
+    }
+}
+
+/// Is told what happens to nodes, and to the guard itself.
+pub trait GuardObserver: Observer {
+    /// Something that concerns the guard, or a node without a case.
+    fn notice(&self, _notice: &Notice) {}
+}
+
+/// What the guard acts on and with.
+#[derive(Clone, Debug)]
+pub struct Adapters {
+    /// Looks at one node, and does one write.
+    pub cloud: Arc<dyn Cloud>,
+    /// Looks at all nodes.
+    pub fleet: Arc<dyn Fleet>,
+    /// Keeps the cases.
+    pub journal: Arc<dyn Journal>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Is told what happens.
+    pub observer: Arc<dyn GuardObserver>,
+    /// Which cloud this is, in words without secrets; a case that was begun in another one is left alone.
+    pub identity: Option<String>,
+}
+
+/// Keeps Placement from offering nodes that somebody else tears down.
+#[derive(Debug)]
+pub struct Guard {
+    parts: Parts,
+    fleet: Arc<dyn Fleet>,
+    observer: Arc<dyn GuardObserver>,
+    settings: Settings,
+    brakes: Arc<Brakes>,
+    watcher: Watcher,
+    memory: Memory,
+}
+
+/// What one pass found and did.
+#[derive(Debug, Default)]
+pub struct Pass {
+    /// What became of the nodes that were on their way, or hidden without need.
+    pub reports: Vec<CaseReport>,
+    /// Nodes that a person ought to look at, and why.
+    pub findings: Vec<(NodeUuid, String)>,
+    /// Nodes that could not be looked at, or whose case could not be carried on.
+    pub failed: Vec<(NodeUuid, RunError)>,
+}
+
+/// Asks for a node to be looked at.
+pub(crate) type Attention = mpsc::UnboundedSender<NodeUuid>;
+
+impl Guard {
+    /// A guard with these settings.
+    pub fn new(adapters: Adapters, settings: Settings) -> Self {
+        let Adapters {
+            cloud,
+            fleet,
+            journal,
+            clock,
+            observer,
+            identity,
+        } = adapters;
+        let brakes = Arc::new(Brakes::new(&settings, Arc::clone(&observer)));
+        let mut parts = Parts::new(cloud, journal, clock);
+        parts.observer = Arc::<dyn GuardObserver>::clone(&observer);
+        parts.admission = Arc::<Brakes>::clone(&brakes);
+        parts.identity = identity;
+        parts.looks = Semaphore::new(settings.concurrency.get());
+        Self {
+            parts,
+            fleet,
+            observer,
+            settings,
+            brakes,
+            watcher: Watcher::new(),
+            memory: Memory::default(),
+        }
+    }
+
+    /// What stops its writes, and lets them go on.
+    pub fn brakes(&self) -> &Arc<Brakes> {
+        &self.brakes
+    }
+
+    /// How it is.
+    pub fn status(&self) -> Status {
+        let brakes = self.brakes.status();
+        self.memory.status(brakes)
+    }
+
+    /// Guards until it is stopped. What is held then stays held, and the next run carries on.
+    ///
+    /// Dropping the future is safe at any time.
+    ///
+    /// # Errors
+    ///
+    /// Where the journal cannot be read. A cloud that cannot be looked at is waited for.
+    pub async fn run(&self, stop: &CancellationToken) -> Result<(), RunError> {
+        let (attention, wanted) = mpsc::unbounded_channel();
+        self.carry_on(&attention).await?;
+        // Before anything else: the sizes of the classes, and who is where.
+        self.sweep(&attention).await;
+        let mut pass = Pass::default();
+        tokio::select! {
+            () = self.tend(wanted, Until::Ended, stop, &mut pass) => {}
+            () = self.look_for_ever(&attention) => {}
+        }
+        Ok(())
+    }
+
+    /// One look at everything; each node is worked on until there is nothing left to do for it now.
+    ///
+    /// # Errors
+    ///
+    /// Where the journal cannot be read, or not everything could be looked at.
+    pub async fn once(&self, stop: &CancellationToken) -> Result<Pass, RunError> {
+        let (attention, wanted) = mpsc::unbounded_channel();
+        self.carry_on(&attention).await?;
+        self.try_sweep(&attention).await?;
+        drop(attention);
+        let mut pass = Pass::default();
+        self.tend(wanted, Until::Settled, stop, &mut pass).await;
+        pass.findings = self.memory.findings();
+        Ok(pass)
+    }
+
+    fn policy(&self) -> GuardPolicy<'_> {
+        GuardPolicy {
+            strategy: &self.settings.strategy,
+            release_nova_reservations: self.settings.release_nova_reservations,
+        }
+    }
+
+    fn notice(&self, notice: &Notice) {
+        self.observer.notice(notice);
+    }
+}
+
+/// An observer who does not look.
+#[derive(Debug)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {}
+
+impl GuardObserver for Unobserved {}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.line(f)
+    }
+}

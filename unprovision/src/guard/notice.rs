@@ -1,0 +1,116 @@
+//! What the guard says of itself.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::NodeUuid;
+
+/// Something that concerns the guard, or a node without a case.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// It begins.
+    Starts {
+        /// Cases that the journal has open, and that are carried on.
+        carried_on: usize,
+    },
+    /// A person ought to look at the node; nothing is written.
+    Finding {
+        /// The node.
+        node: NodeUuid,
+        /// What is wrong.
+        what: String,
+    },
+    /// The node's case cannot be worked on now; it is tried again.
+    Trouble {
+        /// The node.
+        node: NodeUuid,
+        /// Why not.
+        why: String,
+    },
+    /// A look or sweep failed; it is tried again.
+    Blind {
+        /// Which.
+        what: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// Nothing is released or closed until a sweep is as it should be (rule 13).
+    Distrusts(String),
+    /// Sweeps are as they should be again.
+    Trusts,
+    /// Nothing is written until somebody says so (rule 14).
+    Alarm(String),
+    /// A person has stopped all writes.
+    Paused(String),
+    /// Writes are sent again.
+    GoesOn,
+    /// How it is, from time to time.
+    Status(Box<Status>),
+}
+
+impl Notice {
+    /// Whether somebody has to do something.
+    pub fn is_alarm(&self) -> bool {
+        matches!(self, Self::Alarm(_) | Self::Distrusts(_))
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Starts { carried_on } => {
+                write!(
+                    f,
+                    "guard starts; {carried_on} open cases of the journal are carried on"
+                )
+            }
+            Self::Finding { node, what } => write!(f, "finding: node {node}: {what}"),
+            Self::Trouble { node, why } => write!(f, "node {node}, tried again: {why}"),
+            Self::Blind { what, why } => write!(f, "the {what} failed, tried again: {why}"),
+            Self::Distrusts(why) => write!(f, "ALARM: nothing is released or closed: {why}"),
+            Self::Trusts => f.write_str("sweeps are complete again; releases go on"),
+            Self::Alarm(why) => write!(f, "ALARM: nothing is written any more: {why}"),
+            Self::Paused(why) => write!(f, "paused, nothing is written: {why}"),
+            Self::GoesOn => f.write_str("goes on"),
+            Self::Status(status) => status.fmt(f),
+        }
+    }
+}
+
+/// How the guard is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Nodes that Ironic has, by the last sweep.
+    pub nodes: usize,
+    /// Nodes with an open case.
+    pub open: usize,
+    /// Nodes that something of ours hides.
+    pub held: usize,
+    /// When the last look at the nodes on their way succeeded.
+    pub last_look: Option<Timestamp>,
+    /// When the last complete sweep succeeded.
+    pub last_sweep: Option<Timestamp>,
+    /// Why nothing is written, if so.
+    pub stopped: Option<String>,
+    /// Why nothing is released, if so.
+    pub distrust: Option<String>,
+}
+
+impl Status {
+    pub(super) fn line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} nodes, {} on their way, {} held by us",
+            self.nodes, self.open, self.held
+        )?;
+        match self.last_sweep {
+            Some(at) => write!(f, "; last sweep {at:.0}")?,
+            None => f.write_str("; no sweep yet")?,
+        }
+        for why in self.stopped.iter().chain(&self.distrust) {
+            write!(f, "; {why}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! One worker for each node on its way, side by side.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::TryStreamExt;
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_util::sync::CancellationToken;
+
+use super::{Attention, Guard, Notice, Pass};
+use crate::NodeUuid;
+use crate::cloud::Reads;
+use crate::core::{Case, CaseId, CaseState, Entry, Event, Observation, open_guard};
+use crate::journal::Seq;
+use crate::orchestrator::{CaseReport, Gate, Place, Progress, RunError, Until, Worker};
+
+impl Guard {
+    /// Takes up what the journal has open.
+    pub(super) async fn carry_on(&self, attention: &Attention) -> Result<(), RunError> {
+        let ids: Vec<CaseId> = self.parts.journal.open_cases().try_collect().await?;
+        let mut carried_on = Vec::new();
+        for id in ids {
+            let entries = self.parts.journal.read(id).await?;
+            match Case::fold(id, &entries) {
+                Some(case) if case.is_guard() => match self.parts.belongs_here(&case) {
+                    Ok(()) => carried_on.push((case, Seq(entries.len() as u64))),
+                    Err(elsewhere) => self.find(case.node, &elsewhere.to_string()),
+                },
+                _ => {}
+            }
+        }
+        self.notice(&Notice::Starts {
+            carried_on: carried_on.len(),
+        });
+        for (mut case, seq) in carried_on {
+            let event = Event::Resumed { limits: case.limits };
+            let resumed = Entry {
+                at: self.parts.clock.now(),
+                event,
+            };
+            let appended = self
+                .parts
+                .journal
+                .append(case.id, seq, std::slice::from_ref(&resumed));
+            appended.await?;
+            case.push(&resumed);
+            self.parts.observer.entry(&case, &resumed);
+            self.memory.opened(case.node, case.id);
+            self.brakes.holds(&case);
+            // Nobody can be missing at the other end: it is there as long as the guard is.
+            let _ = attention.send(case.node);
+        }
+        Ok(())
+    }
+
+    /// Works on the nodes that want attention, until it is stopped, or nobody can want any more and all is done.
+    pub(super) async fn tend(
+        &self,
+        mut wanted: UnboundedReceiver<NodeUuid>,
+        until: Until,
+        stop: &CancellationToken,
+        pass: &mut Pass,
+    ) {
+        let gate = Gate::new(0, None, Arc::clone(&self.parts.clock));
+        let place = Place {
+            parts: &self.parts,
+            gate: &gate,
+            watcher: &self.watcher,
+            until,
+            stop,
+        };
+        let mut busy = BTreeSet::new();
+        let mut work = FuturesUnordered::new();
+        let mut more = true;
+        while more || !work.is_empty() {
+            tokio::select! {
+                Some((node, result)) = work.next(), if !work.is_empty() => {
+                    busy.remove(&node);
+                    self.done(node, result, pass);
+                }
+                next = wanted.recv(), if more => match next {
+                    Some(node) if busy.insert(node) => {
+                        work.push(async move { (node, self.care_for(node, place).await) });
+                    }
+                    Some(_) => {}
+                    None => more = false,
+                },
+                () = stop.cancelled(), if more => more = false,
+            }
+        }
+    }
+
+    fn done(&self, node: NodeUuid, result: Result<Option<CaseReport>, RunError>, pass: &mut Pass) {
+        match result {
+            Ok(None) => {}
+            Ok(Some(report)) => {
+                if matches!(report.outcome, Progress::Ended(_)) && !report.held {
+                    self.memory.ended(node);
+                    self.brakes.ended(node);
+                }
+                pass.reports.push(report);
+            }
+            Err(error) => {
+                self.memory.failed(node, self.parts.clock.elapsed());
+                self.notice(&Notice::Trouble {
+                    node,
+                    why: error.to_string(),
+                });
+                pass.failed.push((node, error));
+            }
+        }
+    }
+
+    /// Carries the node's case on, or opens one where there is a reason to.
+    async fn care_for(&self, node: NodeUuid, place: Place<'_>) -> Result<Option<CaseReport>, RunError> {
+        let (case, first) = match self.memory.case_of(node) {
+            Some(case) => (case, None),
+            None => match self.open(node).await? {
+                Some((case, seen)) => (case, Some(seen)),
+                None => return Ok(None),
+            },
+        };
+        Worker::begin(place, case, first).await.map(Some)
+    }
+
+    async fn open(&self, node: NodeUuid) -> Result<Option<(CaseId, Box<Observation>)>, RunError> {
+        let seen = {
+            let _place = self.parts.looks.acquire().await;
+            self.parts.cloud.observe(node, Reads { traits: true }).await?
+        };
+        let now = self.parts.clock.now();
+        let (id, mut first) = match open_guard(&seen, self.memory.instance_of(node), &self.policy(), now) {
+            Ok(opened) => opened,
+            Err(why) => {
+                match why.is_finding() {
+                    true => self.find(node, &why.to_string()),
+                    false => self.memory.finds_nothing(node),
+                }
+                if let Some(seen) = seen.node {
+                    self.memory.settles(seen, self.parts.clock.elapsed());
+                }
+                return Ok(None);
+            }
+        };
+        if let Event::Opened { cloud, .. } = &mut first.event {
+            cloud.clone_from(&self.parts.identity);
+        }
+        self.record(id, &first).await?;
+        self.memory.opened(node, id);
+        Ok(Some((id, Box::new(seen))))
+    }
+
+    /// The case's first entry, also where it was closed before. One that is open already, by another process, goes on as it was.
+    async fn record(&self, id: CaseId, first: &Entry) -> Result<(), RunError> {
+        let mut entries = self.parts.journal.read(id).await?;
+        let open = Case::fold(id, &entries).is_some_and(|case| !matches!(case.state, CaseState::Closed(_)));
+        if open {
+            return Ok(());
+        }
+        let has = Seq(entries.len() as u64);
+        self.parts
+            .journal
+            .append(id, has, std::slice::from_ref(first))
+            .await?;
+        entries.push(first.clone());
+        if let Some(case) = Case::fold(id, &entries) {
+            self.parts.observer.entry(&case, first);
+            self.brakes.holds(&case);
+        }
+        Ok(())
+    }
+
+    fn find(&self, node: NodeUuid, what: &str) {
+        if self.memory.finds(node, what) {
+            self.notice(&Notice::Finding {
+                node,
+                what: what.to_owned(),
+            });
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The sweep: all nodes, and all that is offered, in pages and one request for each resource class.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use ironic_client::{Node, NodeUuid};
+use placement_client::ResourceClass;
+
+use super::looks::is_same;
+use super::{Attention, Guard};
+use crate::cloud::CloudError;
+use crate::core::{Road, road};
+use crate::orchestrator::Waits;
+
+/// How soon a sweep that failed is tried again.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// All nodes, and which of them Placement offers.
+struct Swept {
+    nodes: BTreeMap<NodeUuid, Node>,
+    offered: BTreeSet<NodeUuid>,
+}
+
+impl Guard {
+    pub(super) async fn sweep_often(&self, attention: &Attention) {
+        let mut good = true;
+        loop {
+            let pause = if good {
+                self.settings.sweep
+            } else {
+                AGAIN.min(self.settings.sweep)
+            };
+            self.parts.clock.sleep(pause).await;
+            good = self.sweep(attention).await;
+            if good {
+                self.brakes.settle();
+            }
+        }
+    }
+
+    /// Whether it was complete.
+    pub(super) async fn sweep(&self, attention: &Attention) -> bool {
+        match self.try_sweep(attention).await {
+            Ok(()) => true,
+            Err(error) => {
+                self.blind("sweep", &error);
+                self.brakes
+                    .distrust("the last sweep failed; the next complete one ends this");
+                false
+            }
+        }
+    }
+
+    pub(super) async fn try_sweep(&self, attention: &Attention) -> Result<(), CloudError> {
+        let nodes = self.fleet.all_nodes().await?;
+        let classes = classes(&nodes);
+        let offered = self.offered(classes.keys()).await?;
+        let trusted = self.is_plausible(nodes.len());
+        if trusted {
+            let is_free = |node: &Node| road(node) == Road::Free;
+            self.memory.swept(&nodes, is_free, self.parts.clock.now());
+            self.brakes.trust(classes);
+        }
+        let nodes = nodes.into_iter().map(|node| (node.uuid, node)).collect();
+        let swept = Swept { nodes, offered };
+        self.watcher.wake_where(|waits| swept.tells(waits, trusted));
+        for node in swept.nodes.values() {
+            self.judge(node, swept.offered.contains(&node.uuid), attention);
+        }
+        Ok(())
+    }
+
+    /// The nodes that nobody uses, and that Placement does not offer.
+    pub(super) async fn hidden(&self) -> Result<Vec<NodeUuid>, CloudError> {
+        let nodes = self.fleet.all_nodes().await?;
+        let offered = self.offered(classes(&nodes).keys()).await?;
+        let hidden = nodes
+            .iter()
+            .filter(|node| road(node) != Road::InUse && !offered.contains(&node.uuid));
+        Ok(hidden.map(|node| node.uuid).collect())
+    }
+
+    /// Only what Placement offers, of the classes that the last sweep saw.
+    pub(super) async fn look_at_offers(&self) -> Result<(), CloudError> {
+        let offered = self.offered(self.brakes.classes().iter()).await?;
+        self.watcher.wake_where(|waits| offered.contains(&waits.node));
+        Ok(())
+    }
+
+    async fn offered(
+        &self,
+        classes: impl Iterator<Item = &ResourceClass>,
+    ) -> Result<BTreeSet<NodeUuid>, CloudError> {
+        let lists = try_join_all(classes.map(|class| self.fleet.offered(class))).await?;
+        Ok(lists.into_iter().flatten().collect())
+    }
+
+    /// What is decided about a node that nobody works on: nothing, before it was looked at for itself.
+    fn judge(&self, node: &Node, offered: bool, attention: &Attention) {
+        match (road(node), offered) {
+            (Road::InUse | Road::NotFree(_), false) | (Road::Free, true) => {}
+            (Road::InUse | Road::NotFree(_), true) | (Road::Leaving, _) | (Road::Free, false) => {
+                self.attend_if_new(node, attention);
+            }
+        }
+    }
+
+    /// Rule 13: a list that is suddenly much shorter says more about the list than about the nodes.
+    fn is_plausible(&self, now: usize) -> bool {
+        let before = self.memory.nodes().unwrap_or_else(|| self.memory.open_cases());
+        #[allow(clippy::cast_precision_loss, reason = "there are not that many nodes")]
+        let share = if before == 0 {
+            1.0
+        } else {
+            now as f64 / before as f64
+        };
+        let plausible = share >= self.settings.min_nodes_share || self.brakes.takes_any_number();
+        if !plausible {
+            self.brakes.distrust(&format!(
+                "Ironic shows {now} nodes, and {before} before; if that is right, `kill -USR2` lets the guard go on"
+            ));
+        }
+        plausible
+    }
+}
+
+impl Swept {
+    /// Whether it tells something new to somebody who waits.
+    fn tells(&self, waits: &Waits<'_>, trusted: bool) -> bool {
+        let Some(now) = self.nodes.get(&waits.node) else {
+            return trusted && waits.seen.is_some();
+        };
+        let Some(seen) = waits.seen else { return true };
+        let changed = !is_same(seen, now)
+            || seen.power_state != now.power_state
+            || seen.retired != now.retired
+            || seen.resource_class != now.resource_class;
+        changed || (self.offered.contains(&waits.node) && road(now) != Road::Free)
+    }
+}
+
+/// Placement's classes of the nodes, with how many there are of each.
+fn classes(nodes: &[Node]) -> BTreeMap<ResourceClass, usize> {
+    let mut classes = BTreeMap::new();
+    let named = nodes.iter().filter_map(|node| node.resource_class.as_deref());
+    for class in named.filter_map(|name| ResourceClass::of_node_class(name).ok()) {
+        *classes.entry(class).or_default() += 1;
+    }
+    classes
+}
