@@ -65,6 +65,11 @@ impl Signals {
         }
     }
 
+    /// A token that the first signal cancels; nothing is said, since nothing is left behind.
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.stop
+    }
+
     /// From here on a signal stops the waiting, and what was begun stays as it is: the token tells.
     pub(crate) fn begin(&self) -> &CancellationToken {
         self.begun.store(true, Ordering::Release);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use ironic_client::IronicClient;
 use placement_client::{Consumer, PlacementClient};
-use unprovision::cloud::{Clock, Cloud, Fleet, OpenStack, SystemClock};
+use unprovision::cloud::{Clock, Cloud, Fleet, Lookout, OpenStack, SystemClock};
 use unprovision::core::guard_owner;
 use unprovision::guard::{Adapters, GuardObserver};
 use unprovision::journal::{Journal, MemoryJournal, SqliteJournal};
@@ -127,6 +127,16 @@ async fn openstack(
         Arc::clone(clock),
     );
     Ok((openstack.with_owner(owner), identity))
+}
+
+/// What looks at both services, and can do nothing else.
+pub(crate) async fn lookout(config: &Config, tls: &Tls) -> anyhow::Result<Lookout> {
+    let (ironic, placement) = transports(config, tls).await?;
+    Ok(Lookout::new(
+        Arc::new(IronicClient::new(Arc::new(ironic))),
+        Arc::new(PlacementClient::new(Arc::new(placement))),
+        Arc::new(SystemClock),
+    ))
 }
 
 /// The ways to both services; with one login where both are in the same cloud.

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod candidates;
 mod config;
 mod delete;
 #[cfg(feature = "sandbox")]
@@ -9,9 +10,12 @@ mod guard;
 mod resume;
 #[cfg(feature = "sandbox")]
 mod sandbox;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+use unprovision::cloud::Lookout;
 
 use crate::config::{ConfigError, Environment, Flag, Loaded, LogFormat};
 use crate::logging;
@@ -36,7 +40,7 @@ Exit status:
   0  all returned (or accepted, with --no-wait)
   1  anything else, also stopped by Ctrl-C
   2  bad usage or configuration
-  3  a node is blocked, failed or gone
+  3  a node is blocked, failed or gone; candidates, watch: one is offered although it is not free
   4  the time was up";
 
 /// What holds for all subcommands.
@@ -71,6 +75,10 @@ enum Command {
     Resume(resume::Args),
     /// Keep Placement right while Nova, or somebody else, tears nodes down
     Guard(guard::Args),
+    /// Show what Placement offers now, and whether the nodes behind it are free
+    Candidates(candidates::Args),
+    /// Watch nodes without touching them: when were they offered, and when were they free?
+    Watch(watch::Args),
     /// Show the effective configuration, and where each value comes from
     Config(config::Args),
     /// Show the whole story on an embedded cloud, in under half a minute
@@ -89,6 +97,8 @@ impl Cli {
             Command::Delete(args) => delete::run(args, global).await,
             Command::Resume(args) => resume::run(args, global).await,
             Command::Guard(args) => guard::run(args, global).await,
+            Command::Candidates(args) => candidates::run(args, global).await,
+            Command::Watch(args) => watch::run(args, global).await,
             Command::Config(args) => config::run(&args, &global),
             #[cfg(feature = "sandbox")]
             Command::Demo(args) => {
@@ -131,6 +141,11 @@ impl Global {
 
     async fn guard_adapters(&self, loaded: &Loaded) -> anyhow::Result<Adapters> {
         wire::guard_adapters(&loaded.config, &self.tls, self.quiet).await
+    }
+
+    /// What looks at both services, and can do nothing else.
+    async fn lookout(&self, loaded: &Loaded) -> anyhow::Result<Lookout> {
+        wire::lookout(&loaded.config, &self.tls).await
     }
 
     fn flags(&self) -> Vec<Flag> {

@@ -9,6 +9,8 @@ async fn every_help_has_an_example() {
         vec!["delete", "--help"],
         vec!["resume", "--help"],
         vec!["config", "--help"],
+        vec!["candidates", "--help"],
+        vec!["watch", "--help"],
     ] {
         let ran = finish(bare(&command).spawn().unwrap()).await;
         ran.assert_code(0);

@@ -15,4 +15,5 @@ mod help;
 mod outcomes;
 mod refused;
 mod secrets;
+mod seen;
 mod support;

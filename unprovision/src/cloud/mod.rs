@@ -2,6 +2,7 @@
 
 mod clock;
 mod fleet;
+mod lookout;
 mod openstack;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::core::{Action, Observation, Refusal, RefusalKind};
 
 pub use clock::{Clock, SystemClock};
 pub use fleet::Fleet;
+pub use lookout::{Lookout, Offer};
 pub use openstack::OpenStack;
 
 /// What to read besides what every decision needs.

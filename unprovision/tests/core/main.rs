@@ -18,3 +18,4 @@ mod start;
 mod strategies;
 mod vetoes;
 mod vetoes_placement;
+mod watch;
