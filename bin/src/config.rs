@@ -7,7 +7,7 @@ mod layers;
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
-use unprovision::core::{GUARD_PROJECT, GUARD_USER};
+use unprovision::core::{DEFAULT_TAG, GUARD_PROJECT, GUARD_USER};
 use unprovision::strategy;
 use unprovision_session::did_you_mean;
 
@@ -25,6 +25,8 @@ pub(crate) struct Config {
     pub(crate) os_cloud: String,
     /// The name of the strategy.
     pub(crate) strategy: String,
+    /// The trait that marks a node for `trait-tagging`.
+    pub(crate) tag: String,
     /// The journal's file, or `memory:`.
     pub(crate) journal: String,
     /// How long a node is waited for.
@@ -124,6 +126,7 @@ impl Default for Config {
         Self {
             os_cloud: String::new(),
             strategy: default_strategy.to_owned(),
+            tag: DEFAULT_TAG.to_owned(),
             journal: String::new(),
             deadline: HumanDuration::from_secs(72 * 3600),
             poll: HumanDuration::from_secs(1),

@@ -51,6 +51,11 @@ fn the_baseline_exposes_nodes_and_no_strategy_does() {
             (0, 0),
             "{row}"
         );
+        let tags = row["strategy"] == "trait-tagging";
+        assert_eq!(row.get("exposed_samples_plain").is_some(), tags, "{row}");
+        if tags {
+            assert!(number(row, "exposed_samples_plain") > 0, "{row}");
+        }
         let again = number(row, "offered_again_after_ms");
         assert!(again < number(baseline, "offered_again_after_ms"), "{row}");
         assert!(

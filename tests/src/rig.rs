@@ -9,12 +9,14 @@ use jiff::{SignedDuration, Timestamp};
 use placement_client::PlacementClient;
 use tokio_util::sync::CancellationToken;
 use unprovision::cloud::{Clock, OpenStack};
-use unprovision::core::{Case, CaseId, Limits, TearDownRequest};
+use unprovision::core::{Case, CaseId, DEFAULT_TAG, Limits, TearDownRequest};
 use unprovision::journal::{Journal, MemoryJournal};
 use unprovision::orchestrator::{Builder, CaseReport, Observer, Orchestrator, RunError, Until};
+use unprovision::strategy;
 use uuid::Uuid;
 
 use crate::sandbox::Sandbox;
+use crate::sandbox::judge::Query;
 
 /// The sandbox's clock; sleeping is tokio's, so a paused runtime jumps ahead.
 #[derive(Clone, Debug)]
@@ -100,6 +102,7 @@ impl Rig {
             node: NodeUuid(node),
             instance,
             strategy: strategy.to_owned(),
+            tag: None,
             limits: self.limits(Duration::from_secs(2 * 24 * 3600)),
             nova_record_remains: true,
         }
@@ -151,6 +154,15 @@ fn builder(sandbox: &Sandbox, journal: &Arc<dyn Journal>) -> Builder {
     let placement = Arc::new(PlacementClient::new(sandbox.placement()));
     let cloud = Arc::new(OpenStack::new(ironic, placement, Arc::clone(&clock) as _));
     Orchestrator::builder(cloud, Arc::clone(journal), clock)
+}
+
+/// The queries that a strategy protects: all of them, or where it tags those that forbid the tag. For any other name it is
+/// all of them, so that whoever misspells one is judged more strictly.
+pub fn protected_by(strategy: &str) -> Query<'static> {
+    let tags = strategy::by_name(strategy).is_some_and(|strategy| strategy.uses_tag());
+    Query {
+        forbids: tags.then_some(DEFAULT_TAG),
+    }
 }
 
 /// An observer who does not look.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use futures::stream::{self, StreamExt};
 use unprovision::Node;
-use unprovision::core::{CaseId, Entry, Event, TearDownRequest};
+use unprovision::core::{CaseId, Entry, Event, TearDownRequest, tag_name};
 use unprovision::orchestrator::{Orchestrator, RunError};
 use uuid::Uuid;
 
@@ -29,9 +29,13 @@ pub(crate) struct Args {
     /// carries, and shown
     #[arg(long = "instance", value_name = "UUID")]
     instances: Vec<Uuid>,
-    /// How a node is kept from being offered: hand-over, reserve-on-delete [default: the setting `strategy`, hand-over]
+    /// How a node is kept from being offered: hand-over, reserve-on-delete, wait-for-available,
+    /// trait-tagging [default: the setting `strategy`, hand-over]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
+    /// The trait that marks a node for `trait-tagging` [default: the setting `tag`]
+    #[arg(long, value_name = "TRAIT")]
+    tag: Option<String>,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -57,12 +61,12 @@ struct Target {
 }
 
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
-    let strategy = args.strategy.clone().map(|value| Flag {
-        flag: "--strategy",
-        key: "strategy",
-        value,
-    });
-    let loaded = global.load(strategy)?;
+    let flag = |flag, key, value: &Option<String>| value.clone().map(|value| Flag { flag, key, value });
+    let flags = [
+        flag("--strategy", "strategy", &args.strategy),
+        flag("--tag", "tag", &args.tag),
+    ];
+    let loaded = global.load(flags.into_iter().flatten())?;
     args.check(&loaded.config)?;
     let signals = Signals::new()?;
     let (wired, targets, first) = signals.before_anything(args.prepare(&global, &loaded)).await?;
@@ -173,6 +177,7 @@ impl Args {
                 node: node.uuid,
                 instance,
                 strategy: config.strategy.clone(),
+                tag: Some(tag_name(&config.tag)?),
                 limits,
                 nova_record_remains: self.nova_record_remains,
             };

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unprovision::cloud::{Clock, SystemClock};
+use unprovision::core::{DEFAULT_TAG, tag_name};
 use unprovision::strategy;
 use unprovision_testkit::sandbox::config::NovaRule;
 
@@ -111,13 +112,15 @@ async fn play_all(nodes: usize, quiet: bool) -> anyhow::Result<(Vec<Figures>, Ve
     let ours = strategy::ALL
         .iter()
         .map(|strategy| (strategy.name(), NovaRule::Off, Player::Us(*strategy)));
+    let tag = tag_name(DEFAULT_TAG)?;
     let progress = Progress::new(quiet);
     let plays = std::iter::once(baseline).chain(ours).map(|(name, nova, player)| {
-        tokio::spawn(play::play(
-            Stage::new(name, nodes, nova),
-            player,
-            progress.clone(),
-        ))
+        let stage = Stage::new(name, nodes, nova);
+        let stage = match &player {
+            Player::Us(strategy) if strategy.uses_tag() => stage.forbidding(tag.clone()),
+            Player::Us(_) | Player::Nova => stage,
+        };
+        tokio::spawn(play::play(stage, player, progress.clone()))
     });
     let plays = plays.collect::<Vec<_>>();
     let (mut figures, mut stories) = (Vec::new(), Vec::new());
@@ -167,6 +170,13 @@ fn outcome(row: &Figures) -> String {
         0 => format!("With {strategy} no node was offered before it was available"),
         ms => format!("With {strategy} nodes were offered for {ms} ms although they were not free"),
     };
+    let early = match row.exposed_samples_plain {
+        Some(plain) => format!(
+            "{early}\nto queries that forbid {DEFAULT_TAG} (others: in {plain} of\n{} samples)",
+            row.samples
+        ),
+        None => early,
+    };
     match row.offered_again_after_ms {
         Some(ms) => format!("{early},\nand half of them were offered again within {ms} ms after that.\n"),
         None => format!("{early},\nbut not all of them were offered again.\n"),
@@ -212,6 +222,7 @@ mod tests {
             nodes: 1,
             samples: 10,
             exposed_samples,
+            exposed_samples_plain: None,
             exposed_ms,
             freed_after_ms: after,
             offered_again_after_ms: after,

@@ -115,6 +115,9 @@ fn settings(config: &Config, dry_run: bool) -> Result<Settings, Usage> {
     let name = set(&guard.strategy).unwrap_or(&config.strategy);
     let strategy = strategy::by_name(name)
         .ok_or_else(|| Usage(format!("`guard.strategy`: there is no strategy `{name}`")))?;
+    strategy
+        .guards()
+        .map_err(|why| Usage(format!("`guard.strategy`: {why}")))?;
     Ok(Settings {
         strategy: strategy.name().to_owned(),
         look: guard.look.get(),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use unprovision::core::tag_name;
 use unprovision::strategy;
 use unprovision_session::{Service, did_you_mean, nearest};
 use uuid::Uuid;
@@ -18,6 +19,7 @@ impl Config {
     /// The first value that cannot be used.
     pub(super) fn check(&self) -> Result<(), Wrong> {
         strategy(&self.strategy).map_err(|problem| ("strategy", problem))?;
+        tag_name(&self.tag).map_err(|why| ("tag", why.to_string()))?;
         journal(&self.journal).map_err(|problem| ("journal", problem))?;
         patience(self.deadline).map_err(|problem| ("deadline", problem))?;
         at_least(self.poll, Duration::from_millis(10)).map_err(|problem| ("poll", problem))?;

@@ -10,8 +10,9 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use unprovision_testkit::sandbox::ironic::State;
+use unprovision_testkit::sandbox::judge::{self, Query};
 use unprovision_testkit::sandbox::serve::{Served, real_clock, serve};
-use unprovision_testkit::sandbox::{Builder, Sandbox, Service, judge};
+use unprovision_testkit::sandbox::{Builder, Sandbox, Service};
 use uuid::Uuid;
 
 /// No command here takes longer, unless it hangs.
@@ -166,9 +167,16 @@ impl Cloud {
 
     /// The node is free, offered, and was never offered before.
     pub(crate) fn assert_returned(&self, node: Uuid) {
-        self.assert_never_exposed(node);
+        self.assert_returned_to(Query::default(), node);
+    }
+
+    /// The same for the queries that a strategy protects.
+    pub(crate) fn assert_returned_to(&self, query: Query<'_>, node: Uuid) {
+        let log = self.sandbox().log();
+        let exposure = query.exposure(&log, node);
+        assert!(exposure.is_none(), "{exposure:?}");
         assert_eq!(self.state(node), State::Available);
-        assert!(self.sandbox().is_offered(node), "{node} is not offered again");
+        assert!(query.is_offered(&log, node), "{node} is not offered again");
     }
 
     /// The node is on its way, held, and was never offered.

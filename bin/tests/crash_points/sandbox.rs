@@ -1,6 +1,7 @@
 //! On the sandbox: all single points, and all pairs of them.
 
 use unprovision::strategy;
+use unprovision_testkit::rig::protected_by;
 use unprovision_testkit::sandbox::ironic::State;
 
 use crate::support::{Cloud, Deployed, Ran, finish, quick};
@@ -44,7 +45,7 @@ impl Story {
         let ran = carry_on(&cloud, &one, self.strategy, None).await;
         assert_eq!(ran.code, Some(0), "{what}: {}", ran.stderr);
 
-        cloud.assert_returned(one.node);
+        cloud.assert_returned_to(protected_by(self.strategy), one.node);
         assert_eq!(provider(&cloud, &one), before, "{what}: something is left");
         assert_eq!(cloud.tear_downs(one.node), 1, "{what}");
         let writes = cloud.writes();

@@ -309,6 +309,7 @@ fn opened() -> Entry {
         units: Default::default(),
         nova: false,
         hold: None,
+        tag: None,
     };
     entry(Event::Opened {
         node: NODE,

@@ -55,14 +55,68 @@ pub fn is_free(facts: &Facts) -> bool {
         && !facts.retired
 }
 
+/// A query for a node's class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Query<'a> {
+    /// The trait that it forbids.
+    pub forbids: Option<&'a str>,
+}
+
+impl Query<'_> {
+    /// When `node` was offered to such queries although it was not free.
+    pub fn exposure(self, log: &Log, node: Uuid) -> Exposure {
+        let end = log.iter().last().map(|entry| entry.at);
+        let mut windows = Vec::new();
+        let mut open = None;
+        for (at, track) in Track::over(log, node, self.forbids) {
+            match (open, track.offered() && !track.free) {
+                (None, true) => open = Some(at),
+                (Some(from), false) => {
+                    windows.push((from, at));
+                    open = None;
+                }
+                _ => {}
+            }
+        }
+        windows.extend(open.zip(end));
+        Exposure::of(windows)
+    }
+
+    /// When `node` was offered to such queries first, being free, at or after `since`.
+    pub fn offered_at(self, log: &Log, node: Uuid, since: Timestamp) -> Option<Timestamp> {
+        let fits = |track: &Track| track.free && track.offered();
+        Track::over(log, node, self.forbids)
+            .into_iter()
+            .find(|(at, track)| *at >= since && fits(track))
+            .map(|(at, _)| at)
+    }
+
+    /// How long it took after `since` from the moment the node was free to the moment it was offered to such queries.
+    pub fn offered_again_after(self, log: &Log, node: Uuid, since: Timestamp) -> Option<Duration> {
+        let freed = freed_at(log, node, since)?;
+        let offered = self.offered_at(log, node, freed)?;
+        Some(offered.duration_since(freed).unsigned_abs())
+    }
+
+    /// Whether such queries are offered the node at the end of the log.
+    pub fn is_offered(self, log: &Log, node: Uuid) -> bool {
+        Track::over(log, node, self.forbids)
+            .last()
+            .is_some_and(|(_, track)| track.offered())
+    }
+}
+
 /// When `node` was offered although it was not free, to any query for its class.
 pub fn exposure(log: &Log, node: Uuid) -> Exposure {
-    exposure_to(log, node, None)
+    Query::default().exposure(log, node)
 }
 
 /// The same for queries that forbid the trait `forbidden`.
 pub fn exposure_forbidding(log: &Log, node: Uuid, forbidden: &str) -> Exposure {
-    exposure_to(log, node, Some(forbidden))
+    let query = Query {
+        forbids: Some(forbidden),
+    };
+    query.exposure(log, node)
 }
 
 /// When `node` became free first at or after `since`: from then on it may be offered.
@@ -75,47 +129,17 @@ pub fn freed_at(log: &Log, node: Uuid, since: Timestamp) -> Option<Timestamp> {
 
 /// When `node` was offered first, being free, at or after `since`.
 pub fn offered_at(log: &Log, node: Uuid, since: Timestamp) -> Option<Timestamp> {
-    let fits = |track: &Track| track.free && track.offered();
-    Track::over(log, node, None)
-        .into_iter()
-        .find(|(at, track)| *at >= since && fits(track))
-        .map(|(at, _)| at)
+    Query::default().offered_at(log, node, since)
 }
 
 /// How long it took after `since` from the moment the node was free to the moment it was offered.
 pub fn offered_again_after(log: &Log, node: Uuid, since: Timestamp) -> Option<Duration> {
-    let freed = freed_at(log, node, since)?;
-    let offered = offered_at(log, node, freed)?;
-    Some(offered.duration_since(freed).unsigned_abs())
+    Query::default().offered_again_after(log, node, since)
 }
 
 /// Whether the node is offered at the end of the log.
 pub fn is_offered(log: &Log, node: Uuid) -> bool {
-    Track::over(log, node, None)
-        .last()
-        .is_some_and(|(_, track)| track.offered())
-}
-
-fn exposure_to(log: &Log, node: Uuid, forbidden: Option<&str>) -> Exposure {
-    let end = log.iter().last().map(|entry| entry.at);
-    let mut windows = Vec::new();
-    let mut open = None;
-    for (at, track) in Track::over(log, node, forbidden) {
-        match (open, track.offered() && !track.free) {
-            (None, true) => open = Some(at),
-            (Some(from), false) => {
-                windows.push((from, at));
-                open = None;
-            }
-            _ => {}
-        }
-    }
-    windows.extend(open.zip(end));
-    let total = windows
-        .iter()
-        .map(|(from, to)| to.duration_since(*from).unsigned_abs())
-        .sum();
-    Exposure { total, windows }
+    Query::default().is_offered(log, node)
 }
 
 /// What the log says of one node up to some entry.

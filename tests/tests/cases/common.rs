@@ -2,16 +2,21 @@
 
 use std::time::Duration;
 
-use unprovision::core::{ActionKind, CaseId, Event, Outcome, TearDownRequest};
+use unprovision::core::{ActionKind, CaseId, DEFAULT_TAG, Event, Outcome, TearDownRequest};
 use unprovision::orchestrator::{CaseReport, Progress};
-use unprovision_testkit::rig::Rig;
+use unprovision_testkit::rig::{Rig, protected_by};
 use unprovision_testkit::sandbox::log::Change;
-use unprovision_testkit::sandbox::{Caller, Sandbox, Service, World, judge};
+use unprovision_testkit::sandbox::{Caller, Sandbox, Service, World};
 use uuid::Uuid;
 
 /// The names of all strategies that drive a tear-down.
 pub(crate) fn strategies() -> impl Iterator<Item = &'static str> {
     unprovision::strategy::ALL.iter().map(|strategy| strategy.name())
+}
+
+/// Those that write something before the tear-down; the others rely on what is there.
+pub(crate) fn holding() -> impl Iterator<Item = &'static str> {
+    strategies().filter(|strategy| *strategy != "wait-for-available")
 }
 
 pub(crate) fn secs(n: u64) -> Duration {
@@ -40,16 +45,54 @@ pub(crate) fn outcome(report: &CaseReport) -> Outcome {
 }
 
 /// Not offered a single instant while not free, and nothing of ours is left.
+///
+/// Where `what` is a strategy's name, the queries that it protects are judged, otherwise all of them.
 pub(crate) fn assert_clean(sandbox: &Sandbox, node: Uuid, what: &str) {
     assert_unexposed(sandbox, node, what);
-    assert!(sandbox.is_offered(node), "{what}: the node is not offered again");
+    assert!(
+        is_offered(sandbox, node, what),
+        "{what}: the node is not offered again"
+    );
     let left = sandbox.with(|world, _| world.holders(node));
     assert!(left.is_empty(), "{what}: {left:?} still hold the provider");
+    assert!(!is_tagged(sandbox, node), "{what}: the tag is left");
 }
 
+/// Not offered a single instant while not free; `what` as in [`assert_clean`].
 pub(crate) fn assert_unexposed(sandbox: &Sandbox, node: Uuid, what: &str) {
-    let exposure = judge::exposure(&sandbox.log(), node);
+    let exposure = protected_by(what).exposure(&sandbox.log(), node);
     assert!(exposure.is_none(), "{what}: falsely offered {exposure:?}");
+}
+
+/// Whether the queries that the strategy protects are offered the node now.
+pub(crate) fn is_offered(sandbox: &Sandbox, node: Uuid, strategy: &str) -> bool {
+    let offered = protected_by(strategy).is_offered(&sandbox.log(), node);
+    assert!(
+        sandbox.is_offered(node) || !offered,
+        "the log says more than the world"
+    );
+    offered
+}
+
+/// How long after it was free the queries that the strategy protects were offered the node.
+pub(crate) fn offered_again_after(
+    sandbox: &Sandbox,
+    node: Uuid,
+    strategy: &str,
+    since: jiff::Timestamp,
+) -> Option<Duration> {
+    protected_by(strategy).offered_again_after(&sandbox.log(), node, since)
+}
+
+/// Whether the node or its provider carries the tag.
+pub(crate) fn is_tagged(sandbox: &Sandbox, node: Uuid) -> bool {
+    sandbox.with(|world, _| {
+        let on_node = world
+            .node(node)
+            .is_some_and(|node| node.traits.contains(DEFAULT_TAG));
+        let provider = world.provider(node);
+        on_node || provider.is_some_and(|provider| provider.traits.contains(DEFAULT_TAG))
+    })
 }
 
 /// How many requests of this method and with this end of the path were answered with success, and how many in all.

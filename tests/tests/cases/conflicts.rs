@@ -8,7 +8,8 @@ use unprovision_testkit::sandbox::{Fault, Sandbox, Service, World};
 use uuid::Uuid;
 
 use crate::common::{
-    assert_clean, assert_unexposed, count, only, outcome, request, requests, secs, strategies, writes,
+    assert_clean, assert_unexposed, count, holding, only, outcome, request, requests, secs, strategies,
+    writes,
 };
 
 fn one() -> Sandbox {
@@ -314,7 +315,7 @@ fn only_node(sandbox: &Sandbox) -> Uuid {
 /// Placement refuses the hold for good: nothing is torn down, and the case ends.
 #[tokio::test(start_paused = true)]
 async fn a_hold_that_is_refused_for_good_blocks_the_tear_down() {
-    for strategy in strategies() {
+    for strategy in holding() {
         for status in [http::StatusCode::FORBIDDEN, http::StatusCode::BAD_REQUEST] {
             let sandbox = one();
             for fault in writes_to_placement() {

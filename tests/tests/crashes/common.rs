@@ -7,10 +7,10 @@ use ironic_client::IronicClient;
 use placement_client::PlacementClient;
 use tokio_util::sync::CancellationToken;
 use unprovision::cloud::{Cloud, OpenStack};
-use unprovision::core::{Outcome, TearDownRequest};
+use unprovision::core::{DEFAULT_TAG, Outcome, TearDownRequest};
 use unprovision::orchestrator::{CaseReport, Orchestrator, Progress, RunError, Until};
-use unprovision_testkit::rig::{Rig, SandboxClock};
-use unprovision_testkit::sandbox::{Sandbox, judge};
+use unprovision_testkit::rig::{Rig, SandboxClock, protected_by};
+use unprovision_testkit::sandbox::Sandbox;
 use uuid::Uuid;
 
 use crate::plan::{MortalCloud, MortalJournal, Plan};
@@ -128,11 +128,19 @@ pub(crate) fn assert_returned(reports: &[CaseReport], what: &str) {
     }
 }
 
-/// Never offered while not free, offered now, and nothing of ours is left.
+/// Never offered while not free, offered now, and nothing of ours is left. `what` begins with the strategy's name; the queries
+/// that it protects are judged.
 pub(crate) fn assert_clean(sandbox: &Sandbox, node: Uuid, what: &str) {
-    let exposure = judge::exposure(&sandbox.log(), node);
+    let strategy = what.split(',').next().unwrap_or(what);
+    let (query, log) = (protected_by(strategy), sandbox.log());
+    let exposure = query.exposure(&log, node);
     assert!(exposure.is_none(), "{what}: falsely offered {exposure:?}");
-    assert!(sandbox.is_offered(node), "{what}: not offered again");
+    assert!(query.is_offered(&log, node), "{what}: not offered again");
+    let tagged = sandbox.with(|world, _| {
+        let on_provider = world.provider(node).unwrap().traits.contains(DEFAULT_TAG);
+        on_provider || world.node(node).unwrap().traits.contains(DEFAULT_TAG)
+    });
+    assert!(!tagged, "{what}: the tag is left");
     let left = sandbox.with(|world, _| world.holders(node));
     assert!(left.is_empty(), "{what}: {left:?} still hold the provider");
     let reserved = sandbox.with(|world, _| {

@@ -108,7 +108,7 @@ async fn die_and_carry_on(story: &Story, strategy: &str, at: (Point, usize), lat
     }
     let writes = our_writes(&rig.sandbox);
     assert!(
-        writes <= undisturbed + 2,
+        writes <= undisturbed + 2 * requests.len(),
         "{what}: {writes} writes instead of {undisturbed}"
     );
 
@@ -147,8 +147,9 @@ async fn die_at_each(story: &Story, of_appends: &[Point], of_writes: &[Point]) {
         assert_returned(&reports, strategy);
         let (appends, writes) = (plan.appends(), plan.writes());
         let sent = our_writes(&rig.sandbox);
+        // The trait of a tag is created with the write that needs it.
         assert!(
-            appends >= 2 * writes && writes >= 3 && sent == writes,
+            appends >= 2 * writes && writes >= 2 && sent >= writes,
             "{appends} {writes} {sent}"
         );
 

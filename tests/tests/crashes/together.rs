@@ -104,7 +104,8 @@ async fn a_case_that_two_work_on_is_carried_through_by_one() {
             let what = format!("{strategy}, {offset:?} later");
             assert_one_did_it(&rig, both, &what);
             let writes = our_writes(&rig.sandbox);
-            assert!(writes <= 6, "{what}: {writes} writes");
+            let most = if strategy == "trait-tagging" { 10 } else { 6 };
+            assert!(writes <= most, "{what}: {writes} writes");
         }
     }
 }

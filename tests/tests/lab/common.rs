@@ -258,6 +258,7 @@ pub(crate) fn request(node: &Deployed, strategy: &str) -> TearDownRequest {
         node: NodeUuid(node.node),
         instance: node.instance,
         strategy: strategy.to_owned(),
+        tag: None,
         limits: limits(PATIENCE),
         nova_record_remains: true,
     }

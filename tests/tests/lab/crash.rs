@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use http::StatusCode;
 use tokio::task::AbortHandle;
 use unprovision::ProvisionState;
-use unprovision::core::{Action, ActionKind, Case, Entry, Event, Outcome};
+use unprovision::core::{Action, Case, Entry, Event, Outcome};
 use unprovision::journal::SqliteJournal;
 use unprovision::orchestrator::Observer;
 use unprovision_testkit::lab::{Deployed, Setup};
@@ -130,7 +130,7 @@ impl Death {
 
 impl Observer for Death {
     fn entry(&self, case: &Case, entry: &Entry) {
-        let held = case.sent(ActionKind::HandOver) + case.sent(ActionKind::SetReserved) > 0;
+        let held = case.may_hold();
         let seen = case.seen.as_ref().map(|(state, _)| state);
         let now = match &entry.event {
             Event::Intended {

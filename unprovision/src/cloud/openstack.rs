@@ -66,11 +66,7 @@ impl OpenStack {
         let uuid = ProviderUuid(node.0);
         let traits = async {
             match reads.traits {
-                true => self
-                    .placement
-                    .provider_traits(uuid)
-                    .await
-                    .map(|read| Some(read.traits)),
+                true => self.placement.provider_traits(uuid).await.map(Some),
                 false => Ok(None),
             }
         };
@@ -141,6 +137,10 @@ impl OpenStack {
             all
         };
         match action {
+            Action::AddNodeTrait { .. }
+            | Action::RemoveNodeTrait { .. }
+            | Action::AddProviderTrait { .. }
+            | Action::RemoveProviderTrait { .. } => self.mark(node, action).await?,
             Action::SetReserved { inventories, .. } => {
                 self.placement.replace_inventories(here, inventories).await?;
             }
@@ -184,6 +184,24 @@ impl OpenStack {
                     .await?
             }
             Action::ClearMaintenance { .. } => self.ironic.clear_maintenance(node).await?,
+        }
+        Ok(())
+    }
+
+    async fn mark(&self, node: NodeUuid, action: &Action) -> Result<(), CloudError> {
+        let here = ProviderUuid(node.0);
+        match action {
+            Action::AddNodeTrait { name } => self.ironic.add_node_trait(node, name.as_str()).await?,
+            Action::RemoveNodeTrait { name } => self.ironic.remove_node_trait(node, name.as_str()).await?,
+            Action::AddProviderTrait { name, traits } => {
+                // Placement takes no trait for a provider that it does not know yet.
+                self.placement.create_trait(name).await?;
+                self.placement.replace_provider_traits(here, traits).await?;
+            }
+            Action::RemoveProviderTrait { traits, .. } => {
+                self.placement.replace_provider_traits(here, traits).await?;
+            }
+            _ => {}
         }
         Ok(())
     }

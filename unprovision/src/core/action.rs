@@ -6,7 +6,8 @@ use std::fmt;
 use ironic_client::ProvisionState;
 use jiff::Timestamp;
 use placement_client::{
-    Consumer, ConsumerGeneration, ConsumerUuid, Inventories, ProviderUuid, ResourceClass, Units,
+    Consumer, ConsumerGeneration, ConsumerUuid, Inventories, ProviderTraits, ProviderUuid, ResourceClass,
+    TraitName, Units,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -46,6 +47,30 @@ pub enum Action {
     Provide {
         /// The node's `provision_updated_at` when this was decided.
         since: Option<Timestamp>,
+    },
+    /// Ironic: tag the node. Needs the node's lock.
+    AddNodeTrait {
+        /// The tag.
+        name: TraitName,
+    },
+    /// Ironic: take the tag from the node. Needs the node's lock.
+    RemoveNodeTrait {
+        /// The tag.
+        name: TraitName,
+    },
+    /// Placement: tag the provider.
+    AddProviderTrait {
+        /// The tag.
+        name: TraitName,
+        /// All traits of the provider, with the tag, and the generation they were read at.
+        traits: ProviderTraits,
+    },
+    /// Placement: take the tag from the provider.
+    RemoveProviderTrait {
+        /// The tag.
+        name: TraitName,
+        /// All traits of the provider, without the tag, and the generation they were read at.
+        traits: ProviderTraits,
     },
     /// Placement: set the units that are not to be offered.
     SetReserved {
@@ -120,6 +145,10 @@ pub enum ActionKind {
     Manage,
     ClearMaintenance,
     Provide,
+    AddNodeTrait,
+    RemoveNodeTrait,
+    AddProviderTrait,
+    RemoveProviderTrait,
     SetReserved,
     HandOver,
     HandBack,
@@ -127,7 +156,7 @@ pub enum ActionKind {
 }
 
 impl Action {
-    /// The node's `provision_updated_at` that a write to Ironic was decided from.
+    /// The node's `provision_updated_at` that a write to the node's state was decided from.
     pub fn since(&self) -> Option<Timestamp> {
         match self {
             Self::Unprovision { since, .. }
@@ -135,25 +164,43 @@ impl Action {
             | Self::Manage { since }
             | Self::ClearMaintenance { since }
             | Self::Provide { since } => *since,
-            Self::SetReserved { .. }
+            Self::AddNodeTrait { .. }
+            | Self::RemoveNodeTrait { .. }
+            | Self::AddProviderTrait { .. }
+            | Self::RemoveProviderTrait { .. }
+            | Self::SetReserved { .. }
             | Self::HandOver { .. }
             | Self::HandBack { .. }
             | Self::Release { .. } => None,
         }
     }
 
-    /// Whether it changes the node, not Placement.
-    pub fn is_to_ironic(&self) -> bool {
+    /// Whether it drives the node on its way: it changes the provision state or the maintenance, not just a mark.
+    pub fn drives_the_node(&self) -> bool {
         match self.kind() {
             ActionKind::Unprovision
             | ActionKind::Abort
             | ActionKind::Manage
             | ActionKind::ClearMaintenance
             | ActionKind::Provide => true,
-            ActionKind::SetReserved | ActionKind::HandOver | ActionKind::HandBack | ActionKind::Release => {
-                false
-            }
+            ActionKind::AddNodeTrait
+            | ActionKind::RemoveNodeTrait
+            | ActionKind::AddProviderTrait
+            | ActionKind::RemoveProviderTrait
+            | ActionKind::SetReserved
+            | ActionKind::HandOver
+            | ActionKind::HandBack
+            | ActionKind::Release => false,
         }
+    }
+
+    /// Whether it goes to Ironic, not to Placement.
+    pub fn is_to_ironic(&self) -> bool {
+        let marks = matches!(
+            self.kind(),
+            ActionKind::AddNodeTrait | ActionKind::RemoveNodeTrait
+        );
+        marks || self.drives_the_node()
     }
 
     /// What kind of write it is.
@@ -164,6 +211,10 @@ impl Action {
             Self::Manage { .. } => ActionKind::Manage,
             Self::ClearMaintenance { .. } => ActionKind::ClearMaintenance,
             Self::Provide { .. } => ActionKind::Provide,
+            Self::AddNodeTrait { .. } => ActionKind::AddNodeTrait,
+            Self::RemoveNodeTrait { .. } => ActionKind::RemoveNodeTrait,
+            Self::AddProviderTrait { .. } => ActionKind::AddProviderTrait,
+            Self::RemoveProviderTrait { .. } => ActionKind::RemoveProviderTrait,
             Self::SetReserved { .. } => ActionKind::SetReserved,
             Self::HandOver { .. } => ActionKind::HandOver,
             Self::HandBack { .. } => ActionKind::HandBack,
@@ -186,6 +237,10 @@ impl fmt::Display for Action {
                 f.write_str("end the maintenance that the failed cleaning has set")
             }
             Self::Provide { .. } => f.write_str("clean again (provide)"),
+            Self::AddNodeTrait { name } => write!(f, "tag the node with {name}"),
+            Self::RemoveNodeTrait { name } => write!(f, "take the tag {name} from the node"),
+            Self::AddProviderTrait { name, .. } => write!(f, "tag the provider with {name}"),
+            Self::RemoveProviderTrait { name, .. } => write!(f, "take the tag {name} from the provider"),
             Self::SetReserved { class, to, .. } => write!(f, "set reserved = {to} of {class}"),
             Self::HandOver {
                 receiver,

@@ -1,5 +1,6 @@
-//! Builds Placement's writes from what was seen, so that each carries the generations it relies on.
+//! Builds the writes from what was seen, so that each carries the generations it relies on.
 
+use ironic_client::Node;
 use placement_client::{ConsumerGeneration, ConsumerUuid, ProviderUuid, ResourceClass};
 
 use super::{Action, Case, Giver, HeldBy, Owner, ProviderView};
@@ -69,6 +70,36 @@ impl Action {
         };
         let consumer = giver(case, uuid, view.holders.get(&uuid)?)?;
         Some(Self::Release { whose, consumer })
+    }
+
+    /// Tags the node. `None` where the tag is there.
+    pub fn tag_node(case: &Case, node: &Node) -> Option<Self> {
+        let name = &case.found.tag.as_ref()?.name;
+        let missing = !node.traits.contains(name.as_str());
+        missing.then(|| Self::AddNodeTrait { name: name.clone() })
+    }
+
+    /// Tags the provider; its other traits stay. `None` where the tag is there.
+    pub fn tag_provider(case: &Case, view: &ProviderView) -> Option<Self> {
+        let (name, mut traits) = (case.found.tag.as_ref()?.name.clone(), view.traits.clone()?);
+        traits
+            .traits
+            .insert(name.clone())
+            .then_some(Self::AddProviderTrait { name, traits })
+    }
+
+    /// Takes our tag away: from the node first, since Nova copies a node's traits to its provider. `None` where none of
+    /// ours is left.
+    pub fn untag(case: &Case, node: &Node, view: Option<&ProviderView>) -> Option<Self> {
+        let name = case.found.tag.as_ref()?.name.clone();
+        if case.may_have_tagged_node() && node.traits.contains(name.as_str()) {
+            return Some(Self::RemoveNodeTrait { name });
+        }
+        let mut traits = view?.traits.clone().filter(|_| case.may_have_tagged_provider())?;
+        traits
+            .traits
+            .remove(&name)
+            .then_some(Self::RemoveProviderTrait { name, traits })
     }
 }
 

@@ -254,6 +254,10 @@ impl Case {
         if !refused && action.kind() == ActionKind::HandBack {
             self.freed_at = None;
         }
+        // What is set anew is there, whatever was lifted before.
+        if let Some(lifted) = lifted_by(action.kind()).filter(|_| !refused) {
+            self.attempts.remove(&lifted);
+        }
         let attempts = Attempts {
             sent: sent + u32::from(!refused),
             refused_in_row: if refused { refused_in_row + 1 } else { 0 },
@@ -302,6 +306,16 @@ impl Case {
         self.opened_at = entry.at;
         self.freed_at = self.freed_at.map(|_| entry.at);
         self.take_up(limits);
+    }
+}
+
+/// The kind of write that lifts what one of this kind sets.
+fn lifted_by(kind: ActionKind) -> Option<ActionKind> {
+    match kind {
+        ActionKind::HandOver => Some(ActionKind::Release),
+        ActionKind::AddNodeTrait => Some(ActionKind::RemoveNodeTrait),
+        ActionKind::AddProviderTrait => Some(ActionKind::RemoveProviderTrait),
+        _ => None,
     }
 }
 

@@ -4,9 +4,11 @@
 //! free node: a mistake has to be made twice to get out.
 
 use ironic_client::{Fault, Node, ProvisionState};
-use placement_client::{ConsumerUuid, Inventories};
+use placement_client::{ConsumerUuid, Inventories, ProviderTraits, TraitName};
 
-use super::{Action, ActionKind, Case, Kind, Observation, Owner, is_free, why_not_free_for_nova};
+use super::{
+    Action, ActionKind, Case, Kind, Observation, Owner, ProviderView, Tag, is_free, why_not_free_for_nova,
+};
 
 /// Why a write is vetoed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +22,7 @@ pub enum Veto {
     /// It would offer a node that is not free.
     #[error("the node is not free, and would be offered")]
     NotFree,
-    /// It touches a consumer, a class or an inventory that is not the case's.
+    /// It touches a consumer, a class, an inventory or a trait that is not the case's.
     #[error("it would change something that is not ours")]
     NotOurs,
     /// Somebody uses the node, and the guard has nothing to do with it.
@@ -45,6 +47,12 @@ pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Vet
         Action::Manage { .. } | Action::Provide { .. } | Action::ClearMaintenance { .. } => {
             cure(case, asked_for(case, seen)?, action)
         }
+        Action::AddNodeTrait { name } | Action::RemoveNodeTrait { name } => {
+            asked_for(case, seen).and_then(|node| node_tag(case, seen, node, name, action))
+        }
+        Action::AddProviderTrait { name, traits } | Action::RemoveProviderTrait { name, traits } => {
+            provider_tag(case, seen, name, traits, action)
+        }
         Action::SetReserved {
             class,
             to,
@@ -67,30 +75,27 @@ pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Vet
                 Veto::OtherInstance,
             )
         }
-        Action::Release {
-            whose: Owner::Guard,
-            consumer,
-        } => {
-            veto(!is_ours(case, seen, consumer.uuid), Veto::NotOurs)?;
-            veto(!may_be_offered(case, seen, Owner::Guard), Veto::NotFree)
-        }
-        Action::Release {
-            whose: Owner::Instance,
-            consumer,
-        } => {
-            veto(Some(consumer.uuid) != case.instance_consumer(), Veto::NotOurs)?;
-            veto(!matches!(case.kind, Kind::TearDown { .. }), Veto::NotOurs)?;
-            veto(
-                !may_be_offered(case, seen, Owner::Instance)
-                    && !hidden_otherwise(case, seen, Owner::Instance),
-                Veto::NotFree,
-            )
-        }
+        Action::Release { whose, consumer } => release(case, seen, *whose, consumer.uuid),
     }
 }
 
 fn veto(when: bool, why: Veto) -> Result<(), Veto> {
     if when { Err(why) } else { Ok(()) }
+}
+
+fn release(case: &Case, seen: &Observation, whose: Owner, consumer: ConsumerUuid) -> Result<(), Veto> {
+    match whose {
+        Owner::Guard => {
+            veto(!is_ours(case, seen, consumer), Veto::NotOurs)?;
+            veto(!may_be_offered(case, seen, whose), Veto::NotFree)
+        }
+        Owner::Instance => {
+            let its = Some(consumer) == case.instance_consumer();
+            veto(!its || !matches!(case.kind, Kind::TearDown { .. }), Veto::NotOurs)?;
+            let hidden = hidden_otherwise(case, seen, whose) || hidden_by_tag(case, seen);
+            veto(!may_be_offered(case, seen, whose) && !hidden, Veto::NotFree)
+        }
+    }
 }
 
 fn asked_for<'a>(case: &Case, seen: &'a Observation) -> Result<&'a Node, Veto> {
@@ -192,6 +197,73 @@ fn reserved(
         case.is_novas(view) && case.limits.release_nova_reservations && why_not_free_for_nova(node).is_none();
     veto(!ours && !novas, Veto::NotOurs)?;
     veto(!is_free(node) && !still_in_use, Veto::NotFree)
+}
+
+/// The tag that is on record for this case; no other trait is ever touched.
+fn own_tag<'a>(case: &'a Case, name: &TraitName) -> Result<&'a Tag, Veto> {
+    let tag = case.found.tag.as_ref().filter(|tag| tag.name == *name);
+    tag.filter(|tag| tag.name.is_custom()).ok_or(Veto::NotOurs)
+}
+
+fn node_tag(
+    case: &Case,
+    seen: &Observation,
+    node: &Node,
+    name: &TraitName,
+    action: &Action,
+) -> Result<(), Veto> {
+    let tag = own_tag(case, name)?;
+    if matches!(action, Action::AddNodeTrait { .. }) {
+        let others = node.instance_uuid.is_some() && !carries_it(case, node);
+        return veto(others, Veto::OtherInstance);
+    }
+    let ours = !tag.on_node && case.sent(ActionKind::AddNodeTrait) > 0;
+    veto(!ours, Veto::NotOurs)?;
+    veto(!tag_may_go(case, seen), Veto::NotFree)
+}
+
+/// The provider's traits as they were read, with the tag or without it.
+fn provider_tag(
+    case: &Case,
+    seen: &Observation,
+    name: &TraitName,
+    new: &ProviderTraits,
+    action: &Action,
+) -> Result<(), Veto> {
+    let tag = own_tag(case, name)?;
+    let read = seen.provider.as_ref().and_then(|view| view.traits.as_ref());
+    let mut expected = read.ok_or(Veto::NotOurs)?.clone();
+    if matches!(action, Action::AddProviderTrait { .. }) {
+        expected.traits.insert(name.clone());
+        return veto(expected != *new, Veto::NotOurs);
+    }
+    expected.traits.remove(name);
+    // Nova copies a node's traits to its provider.
+    let copied = !tag.on_node && case.sent(ActionKind::AddNodeTrait) > 0;
+    let ours = !tag.on_provider && (copied || case.sent(ActionKind::AddProviderTrait) > 0);
+    veto(!ours || expected != *new, Veto::NotOurs)?;
+    veto(!tag_may_go(case, seen), Veto::NotFree)
+}
+
+/// A tag is taken from a free node, from one that somebody's allocation hides, and from one that still carries the instance where
+/// that never held anything.
+fn tag_may_go(case: &Case, seen: &Observation) -> bool {
+    let Some(node) = &seen.node else { return false };
+    let used = |view: &ProviderView| {
+        let class = case.found.class.as_ref();
+        class.is_some_and(|class| view.used(class) > 0)
+    };
+    let hidden = node.instance_uuid.is_some() && seen.provider.as_ref().is_none_or(used);
+    let as_found = carries_it(case, node) && case.found.units.is_empty();
+    is_free(node) || hidden || as_found
+}
+
+/// Whether queries that forbid the tag are not offered the provider. That is all that a strategy that tags promises.
+fn hidden_by_tag(case: &Case, seen: &Observation) -> bool {
+    let tag = case.found.tag.as_ref();
+    let read = seen.provider.as_ref().and_then(|view| view.traits.as_ref());
+    tag.zip(read)
+        .is_some_and(|(tag, read)| read.traits.contains(&tag.name))
 }
 
 /// Free, or gone for good and hidden all the same.

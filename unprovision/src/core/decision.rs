@@ -21,6 +21,8 @@ pub enum Step {
     Wait(LookAgain),
     /// Nothing of ours is left.
     Done,
+    /// It cannot keep its promise, and nothing was torn down: why.
+    Blocked(&'static str),
 }
 
 /// How soon Placement is looked at again while the node does not change.
@@ -140,6 +142,7 @@ pub fn decide(strategy: &dyn Strategy, case: &Case, seen: &Observation, now: Tim
             Step::TearDown => tear_down::go_on(case, &passed, now),
             Step::Wait(look_again) => held(case, passed.on_held, look_again, now),
             Step::Done => rules::finish(case, &passed),
+            Step::Blocked(why) => rules::blocked(case, seen, why.to_owned()),
         },
     };
     let paced = match decision {
@@ -207,7 +210,7 @@ fn within_deadline(case: &Case, decision: Decision, seen: &Observation, now: Tim
             Outcome::TimedOut,
             format!("the time was up; waited for: {}{}", wait.for_what, lock(seen)),
         ),
-        Decision::Act(action) if now >= deadline && action.is_to_ironic() => (
+        Decision::Act(action) if now >= deadline && action.drives_the_node() => (
             Outcome::TimedOut,
             format!("the time was up before this could be sent: {action}"),
         ),

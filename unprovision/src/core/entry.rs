@@ -9,7 +9,7 @@ use placement_client::{Consumer, ConsumerUuid, ResourceClass, Units};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Action, Ending};
+use super::{Action, Ending, Tag};
 
 /// One line of a case's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,6 +149,9 @@ pub struct Found {
     /// The consumer of ours that held the provider already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<ConsumerUuid>,
+    /// The tag, where the strategy tags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<Tag>,
 }
 
 /// A write that the service refused.

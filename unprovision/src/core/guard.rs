@@ -205,5 +205,6 @@ fn found(node: &Node, instance: Option<Uuid>, view: Option<&ProviderView>, class
         units: held.map(|held| held.units.clone()).unwrap_or_default(),
         nova: view.is_some_and(ProviderView::is_novas),
         hold: view.and_then(ProviderView::our_hold),
+        tag: None,
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn in_use(
     let ours = provider.is_some_and(|(view, _)| case.holder_of_ours(view).is_some());
     if back && (case.found.owner.is_some() || !ours) {
         let reason = format!("the node is `{state}` again, with the same instance");
-        return tear_down::hand_back(case, provider, reason);
+        return tear_down::hand_back(case, seen, provider, reason);
     }
     let by = node.instance_uuid.map_or_else(
         || "without an instance".to_owned(),

@@ -85,6 +85,26 @@ impl Case {
             }) => *sent > 0 && *to > self.found.reserved,
             _ => false,
         };
-        reserved || self.holds_the_unit()
+        reserved || self.holds_the_unit() || self.may_be_tagged() || self.keeps_the_instances()
+    }
+
+    /// Whether the instance's own allocation may be what is left to release after a tear-down of ours, as far as the journal
+    /// tells.
+    fn keeps_the_instances(&self) -> bool {
+        let release = self.attempts.get(&ActionKind::Release);
+        let in_doubt = release.is_some_and(|release| {
+            let instances = matches!(
+                release.action,
+                Action::Release {
+                    whose: Owner::Instance,
+                    ..
+                }
+            );
+            instances && release.last == LastAttempt::Unknown
+        });
+        !self.is_guard()
+            && self.sent(ActionKind::Unprovision) > 0
+            && !self.found.units.is_empty()
+            && (self.freed_at.is_none() || in_doubt)
     }
 }

@@ -20,6 +20,7 @@ mod open;
 mod pace;
 mod recover;
 mod rules;
+mod tag;
 mod tear_down;
 
 pub use action::{Action, ActionKind, Giver, Owner};
@@ -34,4 +35,5 @@ pub use ids::{CaseId, GUARD_PROJECT, GUARD_USER, guard_consumer, guard_consumer_
 pub use observation::{HeldBy, Observation, ProviderView};
 pub use open::{CannotOpen, TearDownRequest, open};
 pub use rules::{Holder, Seen, Stage};
+pub use tag::{DEFAULT_TAG, NotATag, Tag, tag_name};
 pub use tear_down::{Start, start_of};

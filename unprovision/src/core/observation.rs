@@ -1,10 +1,12 @@
 //! What was seen of one node and its provider.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ironic_client::Node;
 use jiff::Timestamp;
-use placement_client::{ConsumerAllocations, ConsumerUuid, Inventories, ResourceClass, TraitName, Units};
+use placement_client::{
+    ConsumerAllocations, ConsumerUuid, Inventories, ProviderTraits, ResourceClass, TraitName, Units,
+};
 
 /// One look at both services. Placement is read first and Ironic last, so that a release rests on the newest state
 /// of the node.
@@ -24,7 +26,7 @@ pub struct ProviderView {
     /// What it has.
     pub inventories: Inventories,
     /// Its traits; `None` where nobody asked for them.
-    pub traits: Option<BTreeSet<TraitName>>,
+    pub traits: Option<ProviderTraits>,
     /// Who holds units of it.
     pub holders: BTreeMap<ConsumerUuid, HeldBy>,
 }
@@ -77,6 +79,6 @@ impl ProviderView {
         let novas = |name: &TraitName| name.as_str() == "OWNER_NOVA" || name.as_str().starts_with("COMPUTE_");
         self.traits
             .as_ref()
-            .is_some_and(|traits| traits.iter().any(novas))
+            .is_some_and(|read| read.traits.iter().any(novas))
     }
 }

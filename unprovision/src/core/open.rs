@@ -2,11 +2,15 @@
 
 use ironic_client::{Node, NodeUuid};
 use jiff::Timestamp;
-use placement_client::{ConsumerUuid, ResourceClass};
+use placement_client::{ConsumerUuid, ResourceClass, TraitName};
 use uuid::Uuid;
 
 use super::tear_down::{Start, start_of};
-use super::{CaseId, Entry, Event, Found, Kind, Limits, Observation, ProviderView, guard_consumer};
+use super::{
+    CaseId, DEFAULT_TAG, Entry, Event, Found, Kind, Limits, NotATag, Observation, ProviderView, Tag,
+    guard_consumer, tag_name,
+};
+use crate::strategy::by_name;
 
 /// A tear-down that somebody asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct TearDownRequest {
     pub instance: Uuid,
     /// The strategy's name.
     pub strategy: String,
+    /// The tag of a strategy that tags; [`DEFAULT_TAG`] where there is none.
+    pub tag: Option<TraitName>,
     /// How long and how often.
     pub limits: Limits,
     /// The caller knows that Nova keeps its record of the server.
@@ -80,6 +86,14 @@ pub enum CannotOpen {
         holder: ConsumerUuid,
         asked: Uuid,
     },
+    #[error("node {node} cannot be tagged: {why}")]
+    Tag { node: String, why: NotATag },
+    #[error(
+        "node {node} has as many traits as Ironic allows, so it cannot be tagged with {tag}: remove one, or use another strategy"
+    )]
+    TooManyTraits { node: String, tag: TraitName },
+    #[error("node {node}: {why}")]
+    Strategy { node: String, why: &'static str },
 }
 
 /// The first entry of the tear-down's case, or why there is none.
@@ -100,7 +114,16 @@ pub fn open(request: &TearDownRequest, seen: &Observation, now: Timestamp) -> Re
             instance: request.instance,
         });
     }
-    let found = found(request, node, seen.provider.as_ref(), class, nova);
+    let mut found = found(request, node, seen.provider.as_ref(), class, nova);
+    if let Some(strategy) = by_name(&request.strategy) {
+        if strategy.uses_tag() {
+            found.tag = Some(tag(request, node, provider, &shown)?);
+        }
+        let node = shown;
+        strategy
+            .may_begin(&found)
+            .map_err(|why| CannotOpen::Strategy { node, why })?;
+    }
     let event = Event::Opened {
         node: request.node,
         kind: Kind::TearDown {
@@ -237,5 +260,32 @@ fn found(
         units: held.map(|held| held.units.clone()).unwrap_or_default(),
         nova,
         hold: None,
+        tag: None,
     }
+}
+
+/// The tag, and where it is already.
+fn tag(
+    request: &TearDownRequest,
+    node: &Node,
+    provider: &ProviderView,
+    shown: &str,
+) -> Result<Tag, CannotOpen> {
+    let text = request.tag.as_ref().map_or(DEFAULT_TAG, TraitName::as_str);
+    let name = tag_name(text).map_err(|why| CannotOpen::Tag {
+        node: shown.to_owned(),
+        why,
+    })?;
+    let unread = || CannotOpen::Strategy {
+        node: shown.to_owned(),
+        why: "the traits of its provider were not read",
+    };
+    let tag = Tag::find(name, node, provider).ok_or_else(unread)?;
+    if tag.fits(node) {
+        return Ok(tag);
+    }
+    Err(CannotOpen::TooManyTraits {
+        node: shown.to_owned(),
+        tag: tag.name,
+    })
 }

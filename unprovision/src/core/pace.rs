@@ -13,6 +13,8 @@ use super::{
 
 /// How long after a lost answer the service may still be about to apply the write.
 const LOST: SignedDuration = SignedDuration::from_secs(5);
+/// How long a lock on the node keeps Placement from being looked at, where a tag has to be on both.
+const LOCKED: SignedDuration = SignedDuration::from_secs(5);
 /// How soon a write to Placement that was surely not applied is sent again.
 const IN_VAIN: SignedDuration = SignedDuration::from_secs(2);
 
@@ -24,7 +26,7 @@ pub(super) fn pace(case: &Case, action: Action, seen: &Observation, now: Timesta
     if let Some(refusal) = before.refused_for_good() {
         return match case.is_guard() {
             true => ask_again(action, before, refusal, now),
-            false => give_up(case, &action, refusal),
+            false => give_up(case, action, refusal, seen, now),
         };
     }
     let until = match &before.last {
@@ -32,7 +34,11 @@ pub(super) fn pace(case: &Case, action: Action, seen: &Observation, now: Timesta
             return conflict_without_change(case, action, before, refusal, now);
         }
         LastAttempt::Refused(refusal) => before.at + patience(case, before, refusal),
-        LastAttempt::Applied if still_there(&action, before) => before.at + LAGGING,
+        LastAttempt::Applied if still_there(&action, before) && action.drives_the_node() => {
+            before.at + LAGGING
+        }
+        // A mark that is gone again, or a lagging replica.
+        LastAttempt::Applied if still_there(&action, before) => before.at + LOST,
         LastAttempt::Unknown if still_there(&action, before) => before.at + LOST,
         // Its generation has not moved, so it was not applied; a service that is broken is not to be hammered.
         LastAttempt::Unknown if action == before.action => before.at + IN_VAIN,
@@ -41,15 +47,30 @@ pub(super) fn pace(case: &Case, action: Action, seen: &Observation, now: Timesta
     if until <= now {
         return Decision::Act(action);
     }
+    let marks_the_node = action.is_to_ironic() && !action.drives_the_node();
     Decision::Wait(Wait {
         for_what: reason(before, seen),
-        until,
+        until: if marks_the_node {
+            until.min(now + LOCKED)
+        } else {
+            until
+        },
     })
 }
 
 /// Waiting cures nothing: before the tear-down that is a reason not to begin, afterwards one to stay held.
-fn give_up(case: &Case, action: &Action, refusal: &Refusal) -> Decision {
+fn give_up(case: &Case, action: Action, refusal: &Refusal, seen: &Observation, now: Timestamp) -> Decision {
     let begun = case.sent(ActionKind::Unprovision) > 0;
+    // One of the two is tagged, and the other cannot be.
+    let tags = matches!(
+        action.kind(),
+        ActionKind::AddNodeTrait | ActionKind::AddProviderTrait
+    );
+    if let (false, true, Some(node)) = (begun, tags, &seen.node)
+        && let Some(untag) = Action::untag(case, node, seen.provider.as_ref())
+    {
+        return pace(case, untag, seen, now);
+    }
     let outcome = if begun { Outcome::Failed } else { Outcome::Blocked };
     let reason = format!("this was refused for good: {action}: {refusal}");
     Decision::End(Ending {

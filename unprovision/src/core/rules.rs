@@ -92,16 +92,12 @@ pub(super) fn common<'a>(case: &'a Case, seen: &'a Observation, now: Timestamp) 
     if stage == Stage::InUse
         && let Some(reason) = tear_down::refused_for_good(case, node)
     {
-        return Verdict::Decided(tear_down::hand_back(case, provider, reason));
+        return Verdict::Decided(tear_down::hand_back(case, seen, provider, reason));
     }
     if let (Holder::Other(other), Stage::InUse, 0) = (holder, stage, case.sent(ActionKind::Unprovision)) {
         let reason =
             format!("Placement says that {other} holds the node, not the instance; see who that is first");
-        return Verdict::Decided(Decision::End(Ending {
-            outcome: Outcome::Blocked,
-            reason,
-            held: false,
-        }));
+        return Verdict::Decided(blocked(case, seen, reason));
     }
     Verdict::Pass(Seen {
         stage,
@@ -209,11 +205,7 @@ fn without_instance(case: &Case, seen: &Observation, state: &ProvisionState, now
     }
     let instance = case.instance().unwrap_or_default();
     let reason = format!("the node is `{state}` and does not carry instance {instance} any more");
-    Decision::End(Ending {
-        outcome: Outcome::Blocked,
-        reason,
-        held: something_is_held(case, seen),
-    })
+    blocked(case, seen, reason)
 }
 
 /// Whether the node's state is newer than what was there when the case was opened.
@@ -293,6 +285,19 @@ fn elsewhere() -> Decision {
 
 /// The node carries another instance. After our release that is the next tenant; before, somebody went around us.
 fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
+    // A tag of ours must not outlast the case, and the next tenant's allocation hides the node without it.
+    let used = |view: &ProviderView| {
+        case.found
+            .class
+            .as_ref()
+            .is_some_and(|class| view.used(class) > 0)
+    };
+    if let Some(node) = &seen.node
+        && seen.provider.as_ref().is_none_or(used)
+        && let Some(action) = Action::untag(case, node, seen.provider.as_ref())
+    {
+        return Decision::Act(action);
+    }
     let held = something_is_held(case, seen);
     let (outcome, reason) = if !held && case.sent(ActionKind::Unprovision) > 0 {
         (
@@ -312,12 +317,29 @@ fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
     })
 }
 
-/// Whether something of ours keeps the provider from being offered.
+/// Ends the case, since a person has to do something first.
+pub(super) fn blocked(case: &Case, seen: &Observation, reason: String) -> Decision {
+    Decision::End(Ending {
+        outcome: Outcome::Blocked,
+        reason,
+        held: something_is_held(case, seen),
+    })
+}
+
+/// Whether something of ours keeps the provider from being offered, or marks it or the node. So does what a torn-down instance
+/// still holds: nobody else releases it.
 pub(super) fn something_is_held(case: &Case, seen: &Observation) -> bool {
+    if case.is_tagged(seen) {
+        return true;
+    }
     let Some(view) = &seen.provider else { return false };
     let class = case.found.class.as_ref();
     let reserved = class.is_some_and(|class| case.has_reserved(view, class));
-    reserved || case.holder_of_ours(view).is_some()
+    let instances = case
+        .instance_consumer()
+        .is_some_and(|consumer| view.holders.contains_key(&consumer));
+    let torn_down = !case.is_guard() && case.sent(ActionKind::Unprovision) > 0 && instances;
+    reserved || torn_down || case.holder_of_ours(view).is_some()
 }
 
 /// Nothing of ours is left on a free node: lift the reservation that Nova leaves, then end.
@@ -344,6 +366,9 @@ pub(super) fn finish(case: &Case, seen: &Seen<'_>) -> Decision {
     let reason = match (seen.provider, seen.holder) {
         (None, _) => "the node is available; Placement has no provider for it".to_owned(),
         (_, Holder::Other(other)) => format!("the node is available, and {other} holds it already"),
+        (Some((view, _)), _) if case.tag_is_on(view) => {
+            "the node is available; the tag that was there before is left as it was".to_owned()
+        }
         (Some((view, class)), _) if view.is_reserved(class) => {
             "the node is available; the reservation that was there before is left as it was".to_owned()
         }

@@ -6,8 +6,8 @@ use placement_client::ResourceClass;
 
 use super::decision::wait;
 use super::{
-    Action, ActionKind, Case, Decision, Ending, Kind, Outcome, Owner, ProviderView, RefusalKind, Seen,
-    WaitFor,
+    Action, ActionKind, Case, Decision, Kind, Observation, Owner, ProviderView, RefusalKind, Seen, WaitFor,
+    rules,
 };
 
 /// What a tear-down has to do first in a provision state.
@@ -96,30 +96,31 @@ pub(super) fn go_on(case: &Case, seen: &Seen<'_>, now: Timestamp) -> Decision {
 /// Nothing was torn down and nothing will be: Placement is put back as it was, then the case ends.
 pub(super) fn hand_back(
     case: &Case,
+    seen: &Observation,
     provider: Option<(&ProviderView, &ResourceClass)>,
     reason: String,
 ) -> Decision {
+    let blocked = |reason| rules::blocked(case, seen, reason);
+    let tagged = seen
+        .node
+        .as_ref()
+        .and_then(|node| Action::untag(case, node, seen.provider.as_ref()));
+    if let Some(untag) = tagged {
+        return Decision::Act(untag);
+    }
     let Some((view, class)) = provider else {
-        return blocked(reason, false);
+        return blocked(reason);
     };
     if case.holder_of_ours(view).is_some() {
         let back = match case.found.owner {
             Some(_) => Action::hand_back(case, view),
             None => Action::release(case, view, Owner::Guard),
         };
-        return back.map_or_else(|| blocked(reason, true), Decision::Act);
+        return back.map_or_else(|| blocked(reason), Decision::Act);
     }
     let ours = case.has_reserved(view, class);
     match Action::set_reserved(view, class, case.found.reserved) {
         Some(action) if ours => Decision::Act(action),
-        _ => blocked(reason, false),
+        _ => blocked(reason),
     }
-}
-
-fn blocked(reason: String, held: bool) -> Decision {
-    Decision::End(Ending {
-        outcome: Outcome::Blocked,
-        reason,
-        held,
-    })
 }

@@ -95,6 +95,7 @@ pub enum Until {
 ///     node: NodeUuid(node),
 ///     instance,
 ///     strategy: "hand-over".to_owned(),
+///     tag: None,
 ///     limits: Limits {
 ///         deadline: "2026-01-04T00:00:00Z".parse()?,
 ///         retry_error: 0,

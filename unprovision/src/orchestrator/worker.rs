@@ -122,7 +122,7 @@ impl<'a> Worker<'a> {
         self.note(&seen).await?;
         match decide(self.strategy, &self.case, &seen, self.now()) {
             // Whoever stops it in time does not want the node to be touched. Placement is still put right.
-            Decision::Act(action) if action.is_to_ironic() && self.stop.is_cancelled() => {
+            Decision::Act(action) if action.drives_the_node() && self.stop.is_cancelled() => {
                 Ok(Step::Done(self.stopped()))
             }
             Decision::Act(action) if takes_a_place(&action) && self.pass.is_none() => {

@@ -5,13 +5,17 @@
 
 mod hand_over;
 mod reserve_on_delete;
+mod trait_tagging;
+mod wait_for_available;
 
 use std::fmt;
 
-use crate::core::{Case, Seen, Step};
+use crate::core::{Case, Found, Seen, Step};
 
 pub use hand_over::HandOver;
 pub use reserve_on_delete::ReserveOnDelete;
+pub use trait_tagging::TraitTagging;
+pub use wait_for_available::WaitForAvailable;
 
 /// A way to keep a node from being offered.
 pub trait Strategy: fmt::Debug + Send + Sync {
@@ -24,12 +28,27 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     /// The window that it leaves open, in a sentence.
     fn window(&self) -> &'static str;
 
+    /// Whether it marks nodes with a tag. Then the traits are read at every look, and the case records its tag.
+    fn uses_tag(&self) -> bool {
+        false
+    }
+
+    /// Why it cannot keep its promise for what was found; then nothing is begun.
+    fn may_begin(&self, _found: &Found) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    /// Why it cannot guard deletes that somebody else does.
+    fn guards(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
+
     /// What to do next.
     fn decide(&self, case: &Case, seen: &Seen<'_>) -> Step;
 }
 
 /// All strategies; the first is the default.
-pub const ALL: &[&dyn Strategy] = &[&HandOver, &ReserveOnDelete];
+pub const ALL: &[&dyn Strategy] = &[&HandOver, &ReserveOnDelete, &WaitForAvailable, &TraitTagging];
 
 /// The strategy of this name.
 pub fn by_name(name: &str) -> Option<&'static dyn Strategy> {

@@ -6,11 +6,11 @@ use ironic_client::{Node, NodeUuid, PowerState, ProvisionState};
 use jiff::{SignedDuration, Timestamp};
 use placement_client::{
     Consumer, ConsumerAllocations, ConsumerGeneration, ConsumerUuid, Generation, Inventories, Inventory,
-    ProviderUuid, ResourceClass, Units,
+    ProviderTraits, ProviderUuid, ResourceClass, TraitName, Units,
 };
 use unprovision::core::{
     Action, Case, CaseId, Entry, Event, Found, HeldBy, Kind, Limits, Observation, ProviderView, Refusal,
-    RefusalKind, guard_consumer, guard_owner,
+    RefusalKind, Tag, guard_consumer, guard_owner,
 };
 use uuid::Uuid;
 
@@ -48,6 +48,25 @@ pub(crate) fn other_class() -> ResourceClass {
 
 pub(crate) fn one_unit() -> Units {
     [(class(), 1)].into()
+}
+
+pub(crate) fn tag_name() -> TraitName {
+    unprovision::core::DEFAULT_TAG.parse().unwrap()
+}
+
+/// The tag of a case that found it nowhere.
+pub(crate) fn tag() -> Tag {
+    Tag {
+        name: tag_name(),
+        on_node: false,
+        on_provider: false,
+    }
+}
+
+/// The node, with the tag.
+pub(crate) fn tagged(mut node: Node) -> Node {
+    node.traits.insert(tag_name().to_string());
+    node
 }
 
 pub(crate) fn tenant() -> Consumer {
@@ -125,6 +144,8 @@ pub(crate) fn provider() -> ProviderView {
 pub(crate) trait ProviderExt {
     fn reserved(self, units: u32) -> Self;
     fn held_by(self, consumer: ConsumerUuid) -> Self;
+    fn with_traits(self, names: &[&str]) -> Self;
+    fn tagged(self) -> Self;
 }
 
 impl ProviderExt for ProviderView {
@@ -155,6 +176,18 @@ impl ProviderExt for ProviderView {
         self.holders.insert(consumer, held);
         self
     }
+
+    fn with_traits(mut self, names: &[&str]) -> Self {
+        self.traits = Some(ProviderTraits {
+            generation: Generation(8),
+            traits: names.iter().map(|name| name.parse().unwrap()).collect(),
+        });
+        self
+    }
+
+    fn tagged(self) -> Self {
+        self.with_traits(&["CUSTOM_RACK_7", tag_name().as_str()])
+    }
 }
 
 /// What is seen two hundred seconds into the case.
@@ -177,6 +210,7 @@ pub(crate) fn found() -> Found {
         units: one_unit(),
         nova: false,
         hold: None,
+        tag: None,
     }
 }
 
@@ -247,6 +281,20 @@ impl Story {
         )
     }
 
+    /// A case whose strategy tags.
+    pub(crate) fn tagging() -> Self {
+        let found = Found {
+            tag: Some(tag()),
+            ..found()
+        };
+        Self::new(Kind::TearDown { instance: INSTANCE }, limits(), found)
+    }
+
+    /// Both were tagged by us right at the start.
+    pub(crate) fn tagged(self) -> Self {
+        self.applied(0, tag_node()).applied(0, tag_provider())
+    }
+
     /// The instance's tear-down was accepted right at the start.
     pub(crate) fn torn_down(self) -> Self {
         self.applied(0, unprovision(&in_use()))
@@ -277,6 +325,33 @@ pub(crate) fn unprovision(node: &Node) -> Action {
 /// The reservation of all units.
 pub(crate) fn reserve() -> Action {
     Action::reserve_all(&provider(), &class()).unwrap()
+}
+
+/// The node's tag.
+pub(crate) fn tag_node() -> Action {
+    Action::AddNodeTrait { name: tag_name() }
+}
+
+/// The provider's tag.
+pub(crate) fn tag_provider() -> Action {
+    let case = Story::tagging().case();
+    Action::tag_provider(&case, &provider().with_traits(&["CUSTOM_RACK_7"])).unwrap()
+}
+
+/// The end of the node's tag.
+pub(crate) fn untag_node() -> Action {
+    Action::RemoveNodeTrait { name: tag_name() }
+}
+
+/// The end of the provider's tag.
+pub(crate) fn untag_provider() -> Action {
+    let case = Story::tagging().tagged().case();
+    Action::untag(
+        &case,
+        &node(ProvisionState::Available),
+        Some(&provider().tagged()),
+    )
+    .unwrap()
 }
 
 /// The hand-over from the instance to us.

@@ -110,7 +110,7 @@ fn nothing_is_sent_to_ironic_after_the_deadline() {
     for (what, story, node) in stories {
         let before = decide(&HandOver, &story.case(), &held_in(node.clone()), at(LATE - 1));
         assert!(
-            matches!(&before, Decision::Act(action) if action.is_to_ironic()),
+            matches!(&before, Decision::Act(action) if action.drives_the_node()),
             "{what}: {before:?}"
         );
         let ending = ending(decide(&HandOver, &story.case(), &held_in(node), at(LATE)));
@@ -133,10 +133,19 @@ fn placement_is_made_right_also_after_the_deadline() {
         ),
         "{decision:?}"
     );
-    let exposed = seen(node(ProvisionState::Cleaning), provider());
-    for strategy in strategy::ALL {
-        let decision = decide(*strategy, &case, &exposed, at(LATE + 1000));
-        assert!(matches!(decision, Decision::Act(_)), "{decision:?}");
+    let tagging = Story::tagging().torn_down().case();
+    let exposed = seen(
+        node(ProvisionState::Cleaning),
+        provider().with_traits(&["CUSTOM_RACK_7"]),
+    );
+    for (name, case) in [
+        ("hand-over", &case),
+        ("reserve-on-delete", &case),
+        ("trait-tagging", &tagging),
+    ] {
+        let strategy = strategy::by_name(name).unwrap();
+        let decision = decide(strategy, case, &exposed, at(LATE + 1000));
+        assert!(matches!(decision, Decision::Act(_)), "{name}: {decision:?}");
     }
 }
 

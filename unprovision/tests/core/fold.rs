@@ -8,7 +8,7 @@ use unprovision::core::{
 
 use crate::build::{
     INSTANCE, NODE, ProviderExt, Story, at, class, found, guard, hand_over, in_use, limits, node, provider,
-    refusal, reserve, unprovision,
+    refusal, reserve, tag_node, tag_provider, unprovision, untag_node, untag_provider,
 };
 
 fn ending(held: bool) -> Ending {
@@ -252,6 +252,68 @@ fn what_may_be_held_is_told_by_the_journal_alone() {
         (
             "lifted",
             Story::tear_down().applied(1, reserve()).applied(2, lifted),
+            false,
+        ),
+    ] {
+        assert_eq!(story.case().may_hold(), expected, "{what}");
+    }
+}
+
+#[test]
+fn a_tag_may_be_left_until_both_are_untagged() {
+    for (what, story, expected) in [
+        ("the node tagged", Story::tagging().applied(1, tag_node()), true),
+        (
+            "the provider perhaps tagged",
+            Story::tagging().unknown(1, tag_provider()),
+            true,
+        ),
+        (
+            "untagged, half of it",
+            Story::tagging().tagged().applied(2, untag_node()),
+            true,
+        ),
+        (
+            "untagged",
+            Story::tagging()
+                .tagged()
+                .applied(2, untag_node())
+                .applied(3, untag_provider()),
+            false,
+        ),
+        (
+            "untagged, and tagged again",
+            Story::tagging()
+                .tagged()
+                .applied(2, untag_node())
+                .applied(3, untag_provider())
+                .applied(3, tag_provider()),
+            true,
+        ),
+    ] {
+        assert_eq!(story.case().may_hold(), expected, "{what}");
+    }
+}
+
+#[test]
+fn what_is_set_anew_is_held_again_and_so_is_what_a_torn_down_instance_keeps() {
+    for (what, story, expected) in [
+        (
+            "released, and claimed again",
+            Story::tear_down()
+                .applied(1, hand_over())
+                .applied(2, release_ours())
+                .applied(2, hand_over()),
+            true,
+        ),
+        (
+            "torn down, and the instance's allocation is left",
+            Story::tear_down().torn_down(),
+            true,
+        ),
+        (
+            "torn down, and the instance's allocation is gone",
+            Story::tear_down().torn_down().then(2, Event::Freed),
             false,
         ),
     ] {

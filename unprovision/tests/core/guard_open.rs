@@ -22,9 +22,8 @@ fn opened(seen: &Observation, remembered: Option<Uuid>) -> Result<Case, NotGuard
     Ok(Case::fold(id, [&entry]).unwrap())
 }
 
-fn novas(mut view: ProviderView) -> ProviderView {
-    view.traits = Some(["OWNER_NOVA".parse().unwrap()].into());
-    view
+fn novas(view: ProviderView) -> ProviderView {
+    view.with_traits(&["OWNER_NOVA"])
 }
 
 fn with_instance(state: ProvisionState) -> Node {

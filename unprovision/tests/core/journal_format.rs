@@ -10,8 +10,8 @@ use unprovision::core::{
 };
 
 use crate::build::{
-    ELSEWHERE, Story, at, found, guard, hand_over, in_use, instance, limits, one_unit, reserve, tenant,
-    unprovision,
+    ELSEWHERE, Story, at, found, guard, hand_over, in_use, instance, limits, one_unit, reserve, tag_node,
+    tag_provider, tenant, unprovision, untag_node, untag_provider,
 };
 
 /// One of each write.
@@ -92,6 +92,10 @@ fn every_event() -> Vec<Event> {
     events.extend(every_ending());
     events.push(of_an_unknown_instance());
     events.push(opened_in("https://keystone.example.org:5000/v3 (region north)"));
+    // New ones go to the end, so that the lines of the version before are compared with themselves.
+    events.push(Story::tagging().entries.remove(0).event);
+    let tags = [tag_node(), untag_node(), tag_provider(), untag_provider()];
+    events.extend(tags.map(|write| Event::Intended { write }));
     events
 }
 

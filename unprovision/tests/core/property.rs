@@ -6,15 +6,17 @@ use ironic_client::{Fault, Node, PowerState, ProvisionState};
 use jiff::Timestamp;
 use placement_client::{ConsumerUuid, ProviderUuid};
 use unprovision::core::{
-    Action, Case, Decision, Event, Giver, Kind, Limits, Observation, Owner, ProviderView, RefusalKind,
+    Action, Case, Decision, Event, Giver, Kind, Limits, Observation, Owner, ProviderView, RefusalKind, Tag,
     decide, guard_consumer_since,
 };
 use unprovision::strategy;
 
 use crate::build::{
     ELSEWHERE, INSTANCE, NODE, ProviderExt, STRANGER, Story, at, class, found, guard, hand_over, in_use,
-    instance, node, one_unit, other_class, provider, reserve, unprovision,
+    instance, node, one_unit, other_class, provider, reserve, tag, tag_name, tag_node, tag_provider,
+    unprovision,
 };
+use crate::property_tags::{forbidden_tag, traits};
 
 const CASES: u64 = 12_000;
 
@@ -75,6 +77,10 @@ fn some_node(dice: &mut Dice) -> Node {
             Some(Fault::CleanFailure),
             Some(Fault::Other("power failure".into())),
         ]),
+        traits: dice
+            .pick(&[vec![], vec![tag_name().to_string()]])
+            .into_iter()
+            .collect(),
         retired: dice.one_in(8),
         protected: dice.one_in(8),
         last_error: dice.pick(&[None, Some("it broke".to_owned())]),
@@ -94,11 +100,26 @@ fn some_provider(dice: &mut Dice) -> ProviderView {
             }
         }
     }
+    if !dice.one_in(4) {
+        view = dice.pick(&[
+            view.clone().with_traits(&["CUSTOM_RACK_7"]),
+            view.clone().tagged(),
+            view.tagged(),
+        ]);
+    }
     if dice.one_in(6) {
         let more = view.inventories.inventories[&class()].clone();
         view.inventories.inventories.insert(other_class(), more);
     }
     view
+}
+
+fn some_tag(dice: &mut Dice) -> Option<Tag> {
+    (!dice.one_in(3)).then(|| Tag {
+        on_node: dice.one_in(5),
+        on_provider: dice.one_in(5),
+        ..tag()
+    })
 }
 
 fn some_case(dice: &mut Dice) -> Case {
@@ -123,7 +144,11 @@ fn some_case(dice: &mut Dice) -> Case {
         found.owner = None;
         found.units.clear();
     }
+    found.tag = some_tag(dice);
     let mut story = Story::new(kind, limits, found);
+    if dice.one_in(3) {
+        story = story.tagged();
+    }
     // A cure under way, which chance alone would seldom bring about.
     if dice.one_in(3) {
         story = story
@@ -137,6 +162,9 @@ fn some_case(dice: &mut Dice) -> Case {
             unprovision(&in_use()),
             hand_over(),
             reserve(),
+            tag_node(),
+            tag_provider(),
+            Action::RemoveNodeTrait { name: tag_name() },
             Action::Manage { since },
             Action::Provide { since },
         ];
@@ -158,14 +186,14 @@ fn some_case(dice: &mut Dice) -> Case {
 }
 
 /// Free in Ironic's own words.
-fn is_free(node: &Node) -> bool {
+pub(crate) fn is_free(node: &Node) -> bool {
     let powered = !matches!(node.power_state, None | Some(PowerState::Error));
     let available = node.provision_state.as_str() == "available";
     available && node.instance_uuid.is_none() && !node.maintenance && powered && !node.retired
 }
 
 /// Whether a query for the class would return the provider, with these consumers gone and this many reserved.
-fn offered_without(view: &ProviderView, gone: ConsumerUuid, reserved: u32) -> bool {
+pub(crate) fn offered_without(view: &ProviderView, gone: ConsumerUuid, reserved: u32) -> bool {
     let inventory = &view.inventories.inventories[&class()];
     let used = view.holders.keys().filter(|holder| **holder != gone).count();
     used == 0 && reserved < inventory.total
@@ -178,10 +206,11 @@ fn forbidden(case: &Case, seen: &Observation, action: &Action, now: Timestamp) -
         if matches!(case.kind, Kind::Guard { .. }) {
             return Some("the guard changes a node");
         }
-        if now >= case.limits.deadline {
+        if now >= case.limits.deadline && action.drives_the_node() {
             return Some("Ironic is asked for something after the deadline");
         }
-        if carries.is_some_and(|carried| carried != INSTANCE) {
+        let unmarks = matches!(action, Action::RemoveNodeTrait { .. });
+        if !unmarks && carries.is_some_and(|carried| carried != INSTANCE) {
             return Some("another instance's node is changed");
         }
     }
@@ -197,6 +226,10 @@ fn forbidden(case: &Case, seen: &Observation, action: &Action, now: Timestamp) -
             persons.then_some("done against a person's maintenance")
         }
         Action::Unprovision { .. } | Action::Abort { .. } => None,
+        Action::AddNodeTrait { .. }
+        | Action::RemoveNodeTrait { .. }
+        | Action::AddProviderTrait { .. }
+        | Action::RemoveProviderTrait { .. } => forbidden_tag(case, seen, action),
         _ => forbidden_to_placement(case, seen, action),
     }
 }
@@ -253,7 +286,10 @@ fn forbidden_to_placement(case: &Case, seen: &Observation, action: &Action) -> O
             }
             let view = seen.provider.as_ref()?;
             let reserved = view.inventories.inventories[&class()].reserved;
-            (!free && offered_without(view, own, reserved))
+            // Queries that forbid the tag are all that is protected by it.
+            let tags = case.found.tag.is_some() && *whose == Owner::Instance;
+            let hidden = tags && traits(view).contains(&tag_name());
+            (!free && !hidden && offered_without(view, own, reserved))
                 .then_some("released although the node is not free")
         }
         _ => None,
@@ -312,5 +348,5 @@ fn nothing_that_must_never_be_sent_is_ever_decided() {
             );
         }
     }
-    assert_eq!(decided.len(), 9, "all kinds of writes were decided: {decided:?}");
+    assert_eq!(decided.len(), 13, "all kinds of writes were decided: {decided:?}");
 }

@@ -3,11 +3,11 @@
 use ironic_client::{Node, ProvisionState};
 use placement_client::ConsumerUuid;
 use unprovision::core::{Action, Decision, Outcome, Owner, ProviderView, decide};
-use unprovision::strategy::{Strategy, by_name};
+use unprovision::strategy::{ALL, Strategy, by_name};
 
 use crate::build::{
     ProviderExt, STRANGER, Story, at, guard, hand_over, in_use, instance, node, provider, refusal, reserve,
-    seen,
+    seen, tagged,
 };
 
 const IN_USE: &str = "in use";
@@ -35,11 +35,12 @@ fn staged(stage: &str, story: Story) -> (Story, Node) {
 }
 
 fn held(holder: &str, reserved: bool) -> ProviderView {
+    let view = provider().with_traits(&["CUSTOM_RACK_7"]);
     let view = match holder {
-        "instance" => provider().held_by(instance()),
-        "guard" => provider().held_by(guard()),
-        "other" => provider().held_by(ConsumerUuid(STRANGER)),
-        _ => provider(),
+        "instance" => view.held_by(instance()),
+        "guard" => view.held_by(guard()),
+        "other" => view.held_by(ConsumerUuid(STRANGER)),
+        _ => view,
     };
     view.reserved(reserved.into())
 }
@@ -58,6 +59,10 @@ fn word(decision: &Decision) -> &'static str {
             whose: Owner::Instance,
             ..
         }) => "release the instance's",
+        Decision::Act(Action::AddNodeTrait { .. }) => "tag the node",
+        Decision::Act(Action::RemoveNodeTrait { .. }) => "untag the node",
+        Decision::Act(Action::AddProviderTrait { .. }) => "tag the provider",
+        Decision::Act(Action::RemoveProviderTrait { .. }) => "untag the provider",
         Decision::Act(_) => "something else",
         Decision::Wait(_) => "wait",
         Decision::End(ending) if ending.outcome == Outcome::Returned && !ending.held => "done",
@@ -161,8 +166,76 @@ fn reserve_on_delete_lifts_its_own_reservation_last() {
 }
 
 #[test]
+fn wait_for_available_writes_nothing_until_the_node_is_free() {
+    #[rustfmt::skip]
+    assert_table("wait-for-available", &Story::tear_down(), &[
+        // stage     holder      not reserved              reserved
+        (IN_USE,    "instance", "tear down",              "tear down"),
+        (IN_USE,    "guard",    "tear down",              "tear down"),
+        (IN_USE,    "nobody",   "blocked",                "tear down"),
+        (IN_USE,    "other",    "blocked",                "blocked"),
+        (TRIED,     "instance", "tear down",              "tear down"),
+        (TRIED,     "guard",    "tear down",              "tear down"),
+        (TRIED,     "nobody",   "tear down",              "tear down"),
+        (TRIED,     "other",    "tear down",              "tear down"),
+        (RETURNING, "instance", "wait",                   "wait"),
+        (RETURNING, "guard",    "wait",                   "wait"),
+        (RETURNING, "nobody",   "wait",                   "wait"),
+        (RETURNING, "other",    "wait",                   "wait"),
+        (READY,     "instance", "release the instance's", "release the instance's"),
+        (READY,     "guard",    "release ours",           "release ours"),
+        (READY,     "nobody",   "done",                   "done"),
+        (READY,     "other",    "done",                   "done"),
+    ]);
+}
+
+/// Each stage with the tag nowhere, on one of them, on both: what is done, where the instance holds its unit and where nobody does.
+#[test]
+fn trait_tagging_tags_both_before_the_tear_down_and_untags_the_node_first() {
+    #[rustfmt::skip]
+    let rows = [
+        // stage     on node  on provider  the instance holds it     nobody does
+        (IN_USE,    false,   false,       "tag the node",           "tag the node"),
+        (IN_USE,    false,   true,        "tag the node",           "tag the node"),
+        (IN_USE,    true,    false,       "tag the provider",       "tag the provider"),
+        (IN_USE,    true,    true,        "tear down",              "tear down"),
+        (TRIED,     false,   false,       "tag the node",           "tag the node"),
+        (TRIED,     false,   true,        "tag the node",           "tag the node"),
+        (TRIED,     true,    false,       "tag the provider",       "tag the provider"),
+        (TRIED,     true,    true,        "tear down",              "tear down"),
+        (RETURNING, false,   false,       "tag the provider",       "tag the provider"),
+        (RETURNING, false,   true,        "tag the node",           "tag the node"),
+        (RETURNING, true,    false,       "tag the provider",       "tag the provider"),
+        (RETURNING, true,    true,        "release the instance's", "wait"),
+        (READY,     false,   false,       "release the instance's", "done"),
+        (READY,     false,   true,        "release the instance's", "untag the provider"),
+        (READY,     true,    false,       "release the instance's", "untag the node"),
+        (READY,     true,    true,        "release the instance's", "untag the node"),
+    ];
+    for (stage, on_node, on_provider, by_instance, by_nobody) in rows {
+        for (holder, expected) in [("instance", by_instance), ("nobody", by_nobody)] {
+            let (story, node) = staged(stage, Story::tagging().tagged());
+            let node = if on_node { tagged(node) } else { node };
+            let view = held(holder, false);
+            let view = if on_provider { view.tagged() } else { view };
+            let decision = decide(
+                strategy("trait-tagging"),
+                &story.case(),
+                &seen(node, view),
+                at(200),
+            );
+            assert_eq!(
+                word(&decision),
+                expected,
+                "{stage}, node {on_node}, provider {on_provider}, {holder}: {decision:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn without_a_provider_nothing_is_offered_and_nothing_is_written_to_placement() {
-    for name in ["hand-over", "reserve-on-delete"] {
+    for name in ["hand-over", "reserve-on-delete", "wait-for-available"] {
         for (stage, expected) in [
             (IN_USE, "tear down"),
             (TRIED, "tear down"),
@@ -215,7 +288,7 @@ fn hand_over_adopts_a_reservation_that_placement_does_not_let_it_replace() {
 /// Nova leaves its reservation for up to a minute; it is lifted in its stead only where it made the provider.
 #[test]
 fn novas_reservation_is_lifted_at_the_end_only_where_it_is_novas() {
-    for name in ["hand-over", "reserve-on-delete"] {
+    for name in ALL.iter().map(|strategy| strategy.name()) {
         for (nova, allowed, expected) in [
             (true, true, "lift the reservation"),
             (true, false, "done"),
@@ -245,7 +318,7 @@ fn novas_reservation_is_lifted_at_the_end_only_where_it_is_novas() {
 
 #[test]
 fn every_strategy_has_a_name_and_says_what_it_promises() {
-    for strategy in unprovision::strategy::ALL {
+    for strategy in ALL {
         assert_eq!(by_name(strategy.name()).unwrap().name(), strategy.name());
         assert!(!strategy.promise().is_empty() && !strategy.window().is_empty());
     }

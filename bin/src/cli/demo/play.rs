@@ -105,6 +105,7 @@ async fn tear_down(stage: &Stage, strategy: &'static dyn Strategy) -> anyhow::Re
             node: NodeUuid(*node),
             instance: *instance,
             strategy: strategy.name().to_owned(),
+            tag: None,
             limits: Limits {
                 deadline,
                 retry_error: 0,

@@ -24,6 +24,8 @@ pub(super) struct Samples {
     pub(super) taken: u64,
     /// How many of its answers offered at least one node that was not free.
     pub(super) exposed: u64,
+    /// The same for queries that do not forbid the strategy's tag.
+    pub(super) exposed_plain: u64,
     /// Whether the last answer offered all nodes, all of them free.
     pub(super) all_back: bool,
 }
@@ -35,16 +37,21 @@ pub(super) struct Sampler {
     ironic: Arc<dyn Ironic>,
     placement: Arc<dyn Placement>,
     query: CandidateQuery,
+    plain: Option<CandidateQuery>,
     progress: Progress,
 }
 
 impl Sampler {
     pub(super) fn new(stage: &Stage, progress: Progress) -> anyhow::Result<Self> {
+        let plain = CandidateQuery::of(stage.class()?);
+        let mut query = plain.clone();
+        query.forbidden.extend(stage.forbids.clone());
         Ok(Self {
             name: stage.name,
             ironic: stage.ironic("sampler"),
             placement: stage.placement("sampler"),
-            query: CandidateQuery::of(stage.class()?),
+            query,
+            plain: stage.forbids.as_ref().map(|_| plain),
             progress,
         })
     }
@@ -55,16 +62,22 @@ impl Sampler {
         samples: watch::Sender<Samples>,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
+        for tag in &self.query.forbidden {
+            // A query that forbids a trait that Placement does not know is an error.
+            self.placement.create_trait(tag).await?;
+        }
         let mut ticks = tokio::time::interval(EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut shown = String::new();
         while !stop.is_cancelled() {
             ticks.tick().await;
-            let (offered, nodes) = self.look().await?;
+            let (offered, plain, nodes) = self.look().await?;
             let look = Look::new(&nodes, &offered);
+            let plain = Look::new(&nodes, &plain);
             samples.send_modify(|samples| {
                 samples.taken += 1;
                 samples.exposed += u64::from(look.false_offers > 0);
+                samples.exposed_plain += u64::from(plain.false_offers > 0);
                 samples.all_back = look.true_offers == nodes.len();
             });
             let words = look.to_string();
@@ -76,18 +89,24 @@ impl Sampler {
         Ok(())
     }
 
-    /// What Placement offers, and the nodes. Ironic is asked second, so that a node that becomes free in between is
+    /// What Placement offers to the queries that are protected and to the others, and the nodes. Ironic is asked second, so that a node that becomes free in between is
     /// not mistaken for one that was offered too early.
-    async fn look(&self) -> anyhow::Result<(BTreeSet<Uuid>, Vec<Node>)> {
-        let candidates = self.placement.candidates(&self.query).await?;
+    async fn look(&self) -> anyhow::Result<(BTreeSet<Uuid>, BTreeSet<Uuid>, Vec<Node>)> {
+        let offered = self.offered(&self.query).await?;
+        let plain = match &self.plain {
+            Some(query) => self.offered(query).await?,
+            None => offered.clone(),
+        };
         let nodes = self
             .ironic
             .list_nodes(&NodeFilter::default(), &NodeField::ALL)
             .await?;
-        Ok((
-            candidates.iter().map(|candidate| candidate.provider.0).collect(),
-            nodes,
-        ))
+        Ok((offered, plain, nodes))
+    }
+
+    async fn offered(&self, query: &CandidateQuery) -> anyhow::Result<BTreeSet<Uuid>> {
+        let candidates = self.placement.candidates(query).await?;
+        Ok(candidates.iter().map(|candidate| candidate.provider.0).collect())
     }
 }
 

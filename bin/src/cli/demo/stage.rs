@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use ironic_client::{Ironic, IronicClient};
 use jiff::Timestamp;
-use placement_client::{Placement, PlacementClient, ResourceClass};
+use placement_client::{Placement, PlacementClient, ResourceClass, TraitName};
 use unprovision_testkit::sandbox::config::NovaRule;
+use unprovision_testkit::sandbox::judge::Query;
 use unprovision_testkit::sandbox::{Sandbox, Service};
 use uuid::Uuid;
 
@@ -34,6 +35,8 @@ pub(super) struct Stage {
     pub(super) sandbox: Sandbox,
     /// The nodes and the instances that leave them.
     pub(super) pairs: Vec<(Uuid, Uuid)>,
+    /// The trait that whoever asks Placement forbids, where the strategy tags: only such queries are protected.
+    pub(super) forbids: Option<TraitName>,
     /// When the world began.
     pub(super) began: Timestamp,
 }
@@ -60,8 +63,22 @@ impl Stage {
         Self {
             name,
             pairs: sandbox.deployed(),
+            forbids: None,
             began: sandbox.now(),
             sandbox,
+        }
+    }
+
+    /// The same, where the strategy tags nodes with this trait.
+    pub(super) fn forbidding(mut self, tag: TraitName) -> Self {
+        self.forbids = Some(tag);
+        self
+    }
+
+    /// The queries that are protected, for the judge.
+    pub(super) fn query(&self) -> Query<'_> {
+        Query {
+            forbids: self.forbids.as_ref().map(TraitName::as_str),
         }
     }
 

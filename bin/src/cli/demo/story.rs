@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use unprovision_testkit::sandbox::judge::{self, Exposure};
+use unprovision_testkit::sandbox::judge::{self, Exposure, Query};
 use unprovision_testkit::sandbox::log::{Change, Log};
 use uuid::Uuid;
 
@@ -20,8 +20,11 @@ pub(super) struct Figures {
     pub(super) nodes: usize,
     /// How often Placement was asked what it offers.
     pub(super) samples: u64,
-    /// How many answers offered a node that was not free.
+    /// How many answers offered a node that was not free, to the queries that the strategy protects.
     pub(super) exposed_samples: u64,
+    /// How many did to queries that do not forbid the strategy's tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) exposed_samples_plain: Option<u64>,
     /// For how long some node was offered although it was not free, from the log; rounded up, so that 0 means never.
     pub(super) exposed_ms: u64,
     /// From the request to the release of the instance's allocation; the median over the nodes.
@@ -72,9 +75,10 @@ pub(super) struct View {
 pub(super) fn read(played: &Played) -> (Figures, Option<Story>) {
     let log = played.stage.sandbox.log();
     let pairs = &played.stage.pairs;
+    let query = played.stage.query();
     let windows = pairs
         .iter()
-        .flat_map(|(node, _)| judge::exposure(&log, *node).windows)
+        .flat_map(|(node, _)| query.exposure(&log, *node).windows)
         .collect();
     let freed = pairs.iter().map(|(node, instance)| {
         let freed = freed_at(&log, *node, *instance)?;
@@ -82,12 +86,17 @@ pub(super) fn read(played: &Played) -> (Figures, Option<Story>) {
     });
     let again = pairs
         .iter()
-        .map(|(node, _)| judge::offered_again_after(&log, *node, played.asked));
+        .map(|(node, _)| query.offered_again_after(&log, *node, played.asked));
     let figures = Figures {
         strategy: played.stage.name,
         nodes: pairs.len(),
         samples: played.samples.taken,
         exposed_samples: played.samples.exposed,
+        exposed_samples_plain: played
+            .stage
+            .forbids
+            .as_ref()
+            .map(|_| played.samples.exposed_plain),
         exposed_ms: length_in_ms(windows),
         freed_after_ms: median_in_ms(freed.collect()),
         offered_again_after_ms: median_in_ms(again.collect()),
@@ -109,9 +118,9 @@ fn story(played: &Played, log: &Log, (node, instance): (Uuid, Uuid)) -> Story {
         ended: log.iter().last().map_or(played.asked, |entry| entry.at),
         freed: freed_at(log, node, instance),
         available,
-        offered_again: available.and_then(|since| judge::offered_at(log, node, since)),
-        exposure: judge::exposure(log, node),
-        views: views(log, node, instance),
+        offered_again: available.and_then(|since| stage.query().offered_at(log, node, since)),
+        exposure: stage.query().exposure(log, node),
+        views: views(log, node, instance, stage.query()),
     }
 }
 
@@ -126,11 +135,11 @@ fn freed_at(log: &Log, node: Uuid, instance: Uuid) -> Option<Timestamp> {
         .map(|entry| entry.at)
 }
 
-fn views(log: &Log, node: Uuid, instance: Uuid) -> Vec<(Timestamp, View)> {
+fn views(log: &Log, node: Uuid, instance: Uuid, query: Query<'_>) -> Vec<(Timestamp, View)> {
     let mut views: Vec<(Timestamp, View)> = Vec::new();
     let mut view = View::default();
     let mut holders = BTreeSet::new();
-    let mut reserved = false;
+    let (mut reserved, mut tagged, mut open) = (false, false, false);
     for entry in log.iter() {
         match &entry.change {
             Change::Node {
@@ -143,7 +152,11 @@ fn views(log: &Log, node: Uuid, instance: Uuid) -> Vec<(Timestamp, View)> {
             }
             Change::Offer {
                 provider, offered, ..
-            } if *provider == node => view.offered = *offered,
+            } if *provider == node => open = *offered,
+            Change::Traits { provider, traits } if *provider == node => {
+                let is_tag = |name: &String| query.forbids == Some(name.as_str());
+                tagged = traits.iter().any(is_tag);
+            }
             Change::Reserved { provider, after, .. } if *provider == node => {
                 reserved = after.is_some_and(|units| units > 0)
             }
@@ -162,10 +175,12 @@ fn views(log: &Log, node: Uuid, instance: Uuid) -> Vec<(Timestamp, View)> {
             }
             _ => continue,
         }
+        view.offered = open && !tagged;
         view.kept_by = match (holders.contains(&instance), holders.is_empty(), reserved) {
             (true, ..) => "instance",
             (false, false, _) => "unprovision",
             (false, true, true) => "reserved",
+            (false, true, false) if tagged => "tag",
             (false, true, false) => "nobody",
         };
         if views.last().is_none_or(|(_, last)| *last != view) {

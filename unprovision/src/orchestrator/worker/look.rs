@@ -30,7 +30,7 @@ impl Worker<'_> {
         }
         // Whoever made a provider that was not there at the start is asked again.
         let reads = Reads {
-            traits: self.case.is_guard() && !self.case.found.nova,
+            traits: self.strategy.uses_tag() || self.case.is_guard() && !self.case.found.nova,
         };
         let (mut failed, mut missing) = (0, 0);
         loop {
