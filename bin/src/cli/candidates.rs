@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use placement_client::{CandidateQuery, ResourceClass, TraitName};
+use placement_client::{CandidateQuery, ErrorKind, ResourceClass, TraitName};
 use serde::Serialize;
-use unprovision::cloud::Offer;
+use unprovision::cloud::{CloudError, Lookout, Offer};
+use unprovision_session::{did_you_mean, nearest};
 
 use super::Global;
+use crate::failure::Usage;
 use crate::output::{self, Format, plain};
 
 /// A node is offered although it is not free.
@@ -108,7 +110,10 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         limit: args.limit,
         ..CandidateQuery::of(args.resource_class)
     };
-    let offers = lookout.offers(&query).await;
+    let offers = match lookout.offers(&query).await {
+        Err(error) if is_unknown(&error) => return Err(unknown(&lookout, &query, &error).await),
+        offers => offers,
+    };
     let offers =
         offers.with_context(|| format!("the candidates of {} could not be read", query.resource_class))?;
     let rows = offers.into_iter().map(Row::from).collect::<Vec<_>>();
@@ -118,6 +123,36 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         Format::Table => output::print(&table(&rows, &query.resource_class, wrong))?,
     }
     Ok(ExitCode::from(if wrong > 0 { FALSE_OFFER } else { 0 }))
+}
+
+/// Whether Placement knows the class, or a trait, not at all.
+fn is_unknown(error: &CloudError) -> bool {
+    let cause = error
+        .source
+        .as_ref()
+        .and_then(|cause| cause.downcast_ref::<placement_client::Error>());
+    cause.is_some_and(|error| error.kind == ErrorKind::BadRequest)
+}
+
+/// What could have been asked for instead.
+async fn unknown(lookout: &Lookout, query: &CandidateQuery, error: &CloudError) -> anyhow::Error {
+    let class = &query.resource_class;
+    // Only a hint: where it cannot be had, the error is told without.
+    let known = lookout.classes().await.unwrap_or_default();
+    if known.is_empty()
+        || known
+            .iter()
+            .any(|name| ResourceClass::of_node_class(name).as_ref() == Ok(class))
+    {
+        return Usage(error.to_string()).into();
+    }
+    let asked = class.as_str().trim_start_matches("CUSTOM_").to_ascii_lowercase();
+    let guess = did_you_mean(nearest(&asked, known.iter().map(String::as_str)));
+    let known = known.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    Usage(format!(
+        "{error}\nno node of Ironic's has the class {class}{guess}; there are: {known}"
+    ))
+    .into()
 }
 
 fn table(rows: &[Row], class: &ResourceClass, wrong: usize) -> String {

@@ -100,7 +100,7 @@ fn chosen(wired: &Wired, open: Vec<Case>, named: &[String], journal: &str) -> an
                 open.iter().filter_map(|case| case.found.name.as_deref()),
             ));
             let problem =
-                format!("nothing is open for {word} in the journal {journal}{guess}; open is: {known}");
+                format!("nothing is open for {word} in the journal {journal} (open: {known}){guess}");
             return Err(Usage(problem).into());
         }
         found

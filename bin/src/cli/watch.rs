@@ -105,6 +105,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     let lookout = global.lookout(&loaded).await?;
     let watched = signals.before_anything(find(&lookout, &args.nodes)).await?;
     let lines = Lines::new(loaded.config.log.format, global.quiet);
+    lines.begin(SystemClock.now(), &args);
     let samples = watch(&args, &lookout, &watched, lines, &signals).await?;
     if !samples.iter().any(|sample| sample.looks.is_some()) {
         output::say("no look has succeeded; there is nothing to tell");

@@ -164,7 +164,7 @@ async fn what_the_journal_does_not_have_is_refused_with_what_it_has() {
         .assert_says(&[
             "nothing is open for node-0001",
             "journal.sqlite",
-            "open is: nothing",
+            "(open: nothing)",
         ]);
     let delete = [
         "delete",

@@ -94,8 +94,18 @@ async fn candidates_may_be_asked_for_as_a_flavor_does() {
             .assert_code(2)
             .assert_says(&[says]);
     }
-    let none = cloud.run(&["candidates", "--resource-class", "gold"]).await;
-    none.assert_code(1).assert_says(&["CUSTOM_GOLD"]);
+    for (class, says) in [
+        ("baremetl", ["CUSTOM_BAREMETL", "did you mean `baremetal`?"]),
+        ("gold", ["CUSTOM_GOLD", "there are: baremetal"]),
+    ] {
+        let none = cloud.run(&["candidates", "--resource-class", class]).await;
+        none.assert_code(2).assert_says(&says);
+    }
+    cloud
+        .run(&[&args[..3], &["--required", "CUSTOM_NEVER_HEARD_OF"]].concat())
+        .await
+        .assert_code(2)
+        .assert_says(&["CUSTOM_NEVER_HEARD_OF"]);
 }
 
 /// The bug, as an unfixed Nova makes it, proven without touching anything.
@@ -122,6 +132,7 @@ async fn watching_shows_what_an_old_nova_exposes() {
     let row = ran
         .assert_code(3)
         .assert_says(&[
+            "is looked at every 200ms, for 7s",
             "node-0001 is active, not offered",
             "is cleaning, OFFERED ALTHOUGH NOT FREE",
         ])

@@ -1,8 +1,10 @@
 //! C02 a lock held for minutes, C08 hundreds of deletes at once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use unprovision::core::Outcome;
+use unprovision::ProvisionState;
+use unprovision::core::{CaseId, Entry, Event, Outcome};
 use unprovision::journal::MemoryJournal;
 use unprovision_testkit::rig::{Nobody, Rig};
 use unprovision_testkit::sandbox::{Fault, Sandbox, Service};
@@ -150,5 +152,46 @@ async fn c08_hundreds_of_deletes_share_ironics_limit() {
             "{strategy}: {sent} tear-downs sent for 300 nodes"
         );
         println!("{strategy}: {sent} tear-downs sent for 300 nodes");
+    }
+}
+
+/// Many nodes become free together: each is looked at once more before its release, but not one after the other.
+#[tokio::test(start_paused = true)]
+async fn c08_nodes_that_are_free_together_are_released_side_by_side() {
+    let latency = Duration::from_millis(100);
+    for strategy in strategies() {
+        let sandbox = Sandbox::builder()
+            .nodes(10)
+            .deployed(10)
+            .teardown(secs(4))
+            .cleaning(secs(60))
+            .build();
+        for service in [Service::Ironic, Service::Placement] {
+            sandbox.fault(Fault::on(service).delay(latency).times(u32::MAX));
+        }
+        let rig = Rig::new(sandbox);
+        let reports = rig.tear_down(&requests(&rig, strategy)).await.unwrap();
+        for report in reports {
+            let case = CaseId::tear_down(report.node, report.instance.unwrap());
+            let entries = rig.journal.read(case).await.unwrap();
+            let is_available = |entry: &&Entry| matches!(&entry.event, Event::Saw { provision_state, .. } if *provision_state == ProvisionState::Available);
+            let available = entries.iter().find(is_available).unwrap().at;
+            let writes = entries.iter().filter(|entry| entry.at >= available);
+            let writes = writes
+                .filter(|entry| matches!(entry.event, Event::Intended { .. }))
+                .count();
+            let took = entries
+                .last()
+                .unwrap()
+                .at
+                .duration_since(available)
+                .unsigned_abs();
+            // After each write one look, which is three requests in a row at most.
+            let most = latency * 4 * u32::try_from(writes).unwrap();
+            assert!(
+                writes <= 4 && took <= most,
+                "{strategy}: {writes} writes took {took:?}"
+            );
+        }
     }
 }

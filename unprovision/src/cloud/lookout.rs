@@ -46,6 +46,21 @@ impl Lookout {
         self.cloud.find(uuid_or_name).await
     }
 
+    /// The resource classes of all nodes, in Ironic's spelling.
+    ///
+    /// # Errors
+    ///
+    /// Where the list could not be read.
+    pub async fn classes(&self) -> Result<BTreeSet<String>, CloudError> {
+        let fields = [NodeField::ResourceClass];
+        let nodes = self
+            .cloud
+            .ironic
+            .list_nodes(&NodeFilter::default(), &fields)
+            .await?;
+        Ok(nodes.into_iter().filter_map(|node| node.resource_class).collect())
+    }
+
     /// What Placement offers now, in its order. Two lists; where one of the nodes is not free, Placement is asked once more, so
     /// that a node that was given away in between is not mistaken for one that is offered although it is not free.
     ///

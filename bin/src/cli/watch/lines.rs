@@ -8,7 +8,7 @@ use unprovision::NodeUuid;
 use unprovision::cloud::CloudError;
 use unprovision::watch::{Look, Phase, Sample};
 
-use super::Watched;
+use super::{Args, Until, Watched};
 use crate::config::LogFormat;
 use crate::output::{self, plain};
 
@@ -29,6 +29,19 @@ impl Lines {
             told: BTreeMap::new(),
             failing: false,
         }
+    }
+
+    /// Tells what is going to happen.
+    pub(super) fn begin(&self, at: Timestamp, args: &Args) {
+        let until = match args.until {
+            Until::Available => "until all have been away and are back, free and offered".to_owned(),
+            Until::For(duration) => format!("for {duration}"),
+        };
+        let words = format!(
+            "is looked at every {}, {until}; Ctrl-C ends it with the result so far",
+            args.every
+        );
+        self.line(at, None, &words);
     }
 
     /// Tells of each node that looks otherwise than before.
