@@ -3,20 +3,27 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
+use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
-use crate::support::{Cloud, Ran, finish, quick};
+use crate::support::{Cloud, Ran, finish, quick, send};
 
-/// Runs the command with a terminal as its standard input, where somebody types this.
-async fn typed(cloud: &Cloud, args: &[&str], text: &str) -> Ran {
+/// A terminal: our end, and the command's.
+fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
     let theirs = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
     let theirs = OpenOptions::new().read(true).write(true).open(theirs).unwrap();
+    (File::from(ours), theirs)
+}
+
+/// Runs the command with a terminal as its standard input, where somebody types this.
+async fn typed(cloud: &Cloud, args: &[&str], text: &str) -> Ran {
+    let (mut ours, theirs) = terminal();
     let child: Child = cloud.command(args).stdin(theirs).spawn().unwrap();
-    let mut ours = File::from(ours);
     ours.write_all(text.as_bytes()).unwrap();
     finish(child).await
 }
@@ -76,4 +83,25 @@ async fn the_answer_is_yes() {
         .assert_code(0)
         .assert_says(&["[y/N]"]);
     cloud.assert_returned(one.node);
+}
+
+/// Nobody has to answer a question that does not matter any more.
+#[tokio::test]
+async fn a_signal_is_an_answer_too() {
+    let cloud = Cloud::start(quick(1)).await;
+    let (_ours, theirs) = terminal();
+    let mut child = cloud
+        .command(&["delete", "node-0001"])
+        .stdin(theirs)
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    while let Some(line) = said.next_line().await.unwrap()
+        && !line.contains("[y/N]")
+    {}
+    send(&child, Signal::TERM);
+    assert_eq!(finish(child).await.code, Some(1));
+    let last = said.next_line().await.unwrap().unwrap();
+    assert!(last.contains("nothing was touched"), "{last}");
+    assert_eq!(cloud.writes(), [""; 0]);
 }
