@@ -11,4 +11,7 @@
 
 mod claimed;
 mod common;
+mod guard;
+mod measured;
 mod settled;
+mod story;
