@@ -37,10 +37,11 @@ class Daemons:
 
     def environment(self, **extra):
         """Return the environment of the programs: they find each other and their libraries."""
-        libraries = [str(path) for path in (self.usr / 'lib').glob('*-linux-gnu*')]
+        libraries = [str(path) for lib in (self.usr / 'lib', self.root / 'lib')
+                     for path in (lib, *lib.glob('*-linux-gnu*'))]
         env = {
             'PATH': f'{self.usr}/bin:{self.usr}/sbin:/usr/bin:/bin:/usr/sbin:/sbin',
-            'LD_LIBRARY_PATH': ':'.join([*libraries, str(self.usr / 'lib')]),
+            'LD_LIBRARY_PATH': ':'.join(libraries),
             'LANG': 'C.UTF-8',
         }
         return env | extra
