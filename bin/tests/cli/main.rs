@@ -11,6 +11,7 @@ mod asking;
 mod carry_on;
 mod config;
 mod delete;
+mod guard;
 mod help;
 mod outcomes;
 mod refused;

@@ -6,6 +6,10 @@
     reason = "clippy's exception for tests does not see helpers beside them"
 )]
 
+mod brakes;
 mod common;
 mod failures;
+mod fleet;
+mod free;
+mod placement;
 mod window;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ironic_client::NodeUuid;
+use ironic_client::{NodeUuid, ProvisionState};
+use jiff::Timestamp;
 use placement_client::ResourceClass;
 
 use super::{GuardObserver, Notice, Settings};
@@ -18,6 +19,7 @@ pub struct Brakes {
     share: f64,
     floor: usize,
     most_at_start: usize,
+    started: Timestamp,
     observer: Arc<dyn GuardObserver>,
     state: Mutex<State>,
     lifted: AtomicBool,
@@ -55,12 +57,13 @@ pub(super) struct BrakesStatus {
 const GO_ON: &str = "look what happens; `kill -USR2` lets the guard go on";
 
 impl Brakes {
-    pub(super) fn new(settings: &Settings, observer: Arc<dyn GuardObserver>) -> Self {
+    pub(super) fn new(settings: &Settings, observer: Arc<dyn GuardObserver>, started: Timestamp) -> Self {
         Self {
             dry_run: settings.dry_run,
             share: settings.max_held_share,
             floor: settings.max_held_floor,
             most_at_start: settings.max_releases_at_start,
+            started,
             observer,
             state: Mutex::default(),
             lifted: AtomicBool::new(false),
@@ -201,7 +204,10 @@ impl Brakes {
         if let Some(why) = &state.distrust {
             return Err(format!("nothing is released: {why}"));
         }
-        if !state.settled {
+        // What comes up while it guards is no surprise, however much it is.
+        let was_there =
+            case.opened_at < self.started || case.found.provision_state == ProvisionState::Available;
+        if !state.settled && was_there {
             state.released.insert(case.node);
             if state.released.len() > self.most_at_start && !state.seen_alarm {
                 return Err(state.raise(format!(

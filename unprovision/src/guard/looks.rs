@@ -89,11 +89,16 @@ impl Guard {
 
     /// A node that nobody works on, and that has not been found to need nothing.
     pub(super) fn attend_if_new(&self, node: &Node, attention: &Attention) {
-        let now = self.parts.clock.elapsed();
-        let known = self.memory.is_settled(node, now, is_same) || self.memory.is_left_alone(node.uuid, now);
-        if !known {
+        if !self.memory.is_settled(node, self.parts.clock.elapsed(), is_same) {
+            self.attend(node.uuid, attention);
+        }
+    }
+
+    /// A node whose case failed a moment ago is left alone for a while; one that is worked on already is not asked for twice.
+    pub(super) fn attend(&self, node: NodeUuid, attention: &Attention) {
+        if !self.memory.is_left_alone(node, self.parts.clock.elapsed()) {
             // Nobody can be missing at the other end: it is there as long as the guard is.
-            let _ = attention.send(node.uuid);
+            let _ = attention.send(node);
         }
     }
 

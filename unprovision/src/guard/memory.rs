@@ -52,6 +52,10 @@ impl Memory {
         inner.failures.remove(&node);
     }
 
+    pub(super) fn nodes_with_cases(&self) -> Vec<NodeUuid> {
+        self.inner().open.keys().copied().collect()
+    }
+
     pub(super) fn open_cases(&self) -> usize {
         self.inner().open.len()
     }

@@ -143,7 +143,7 @@ impl Guard {
             observer,
             identity,
         } = adapters;
-        let brakes = Arc::new(Brakes::new(&settings, Arc::clone(&observer)));
+        let brakes = Arc::new(Brakes::new(&settings, Arc::clone(&observer), clock.now()));
         let mut parts = Parts::new(cloud, journal, clock);
         parts.observer = Arc::<dyn GuardObserver>::clone(&observer);
         parts.admission = Arc::<Brakes>::clone(&brakes);
@@ -183,9 +183,8 @@ impl Guard {
         self.carry_on(&attention).await?;
         // Before anything else: the sizes of the classes, and who is where.
         self.sweep(&attention).await;
-        let mut pass = Pass::default();
         tokio::select! {
-            () = self.tend(wanted, Until::Ended, stop, &mut pass) => {}
+            () = self.tend(wanted, Until::Ended, stop, None) => {}
             () = self.look_for_ever(&attention) => {}
         }
         Ok(())
@@ -202,7 +201,7 @@ impl Guard {
         self.try_sweep(&attention).await?;
         drop(attention);
         let mut pass = Pass::default();
-        self.tend(wanted, Until::Settled, stop, &mut pass).await;
+        self.tend(wanted, Until::Settled, stop, Some(&mut pass)).await;
         pass.findings = self.memory.findings();
         Ok(pass)
     }

@@ -61,7 +61,7 @@ impl Guard {
         mut wanted: UnboundedReceiver<NodeUuid>,
         until: Until,
         stop: &CancellationToken,
-        pass: &mut Pass,
+        mut pass: Option<&mut Pass>,
     ) {
         let gate = Gate::new(0, None, Arc::clone(&self.parts.clock));
         let place = Place {
@@ -77,8 +77,11 @@ impl Guard {
         while more || !work.is_empty() {
             tokio::select! {
                 Some((node, result)) = work.next(), if !work.is_empty() => {
-                    busy.remove(&node);
-                    self.done(node, result, pass);
+                    // A single pass comes to each node once.
+                    if until != Until::Settled {
+                        busy.remove(&node);
+                    }
+                    self.done(node, result, pass.as_deref_mut());
                 }
                 next = wanted.recv(), if more => match next {
                     Some(node) if busy.insert(node) => {
@@ -92,7 +95,8 @@ impl Guard {
         }
     }
 
-    fn done(&self, node: NodeUuid, result: Result<Option<CaseReport>, RunError>, pass: &mut Pass) {
+    /// What became of a node; only a single pass keeps it.
+    fn done(&self, node: NodeUuid, result: Result<Option<CaseReport>, RunError>, pass: Option<&mut Pass>) {
         match result {
             Ok(None) => {}
             Ok(Some(report)) => {
@@ -100,7 +104,9 @@ impl Guard {
                     self.memory.ended(node);
                     self.brakes.ended(node);
                 }
-                pass.reports.push(report);
+                if let Some(pass) = pass {
+                    pass.reports.push(report);
+                }
             }
             Err(error) => {
                 self.memory.failed(node, self.parts.clock.elapsed());
@@ -108,7 +114,9 @@ impl Guard {
                     node,
                     why: error.to_string(),
                 });
-                pass.failed.push((node, error));
+                if let Some(pass) = pass {
+                    pass.failed.push((node, error));
+                }
             }
         }
     }

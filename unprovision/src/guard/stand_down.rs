@@ -59,7 +59,7 @@ impl Guard {
         }
         drop(attention);
         let mut pass = Pass::default();
-        self.tend(wanted, Until::Settled, stop, &mut pass).await;
+        self.tend(wanted, Until::Settled, stop, Some(&mut pass)).await;
         for report in pass.reports.iter().filter(|report| report.held) {
             held.push(self.still_held(report.node, &report.reason).await?);
         }

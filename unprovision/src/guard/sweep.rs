@@ -65,6 +65,10 @@ impl Guard {
         let nodes = nodes.into_iter().map(|node| (node.uuid, node)).collect();
         let swept = Swept { nodes, offered };
         self.watcher.wake_where(|waits| swept.tells(waits, trusted));
+        // Whose case could not be worked on is nobody's until it is asked for again, wherever its node is by now.
+        for node in self.memory.nodes_with_cases() {
+            self.attend(node, attention);
+        }
         for node in swept.nodes.values() {
             self.judge(node, swept.offered.contains(&node.uuid), attention);
         }

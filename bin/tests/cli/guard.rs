@@ -1,0 +1,203 @@
+//! `unprovision guard` beside a Nova that deletes servers.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::process::Child;
+use tokio::time::timeout;
+use unprovision_testkit::sandbox::ironic::State;
+use unprovision_testkit::sandbox::{Builder, Service, judge};
+use uuid::Uuid;
+
+use crate::support::{Cloud, finish, quick, send};
+
+/// Two nodes that take a while, first in `deleting`, then in `cleaning`.
+fn while_leaving(teardown: u64, cleaning: u64) -> Builder {
+    quick(2)
+        .teardown(Duration::from_secs(teardown))
+        .cleaning(Duration::from_secs(cleaning))
+}
+
+/// The writes that are not Nova's.
+fn ours(cloud: &Cloud) -> Vec<String> {
+    let log = cloud.sandbox().log();
+    let writes = log
+        .requests()
+        .filter(|line| line.who != "nova" && line.service != Service::Keystone && !line.method.is_safe());
+    writes
+        .map(|line| format!("{} {} {}", line.service, line.method, line.path))
+        .collect()
+}
+
+fn nova_deletes(cloud: &Cloud, instance: &str) {
+    let instance = instance.parse().unwrap();
+    cloud
+        .sandbox()
+        .with(|world, now| world.nova_delete(instance, now));
+}
+
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let reached = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(60), reached)
+        .await
+        .unwrap_or_else(|_| panic!("it never came to: {what}"));
+}
+
+fn is_held_by_us(cloud: &Cloud, node: Uuid, instance: &str) -> bool {
+    let holders = cloud.sandbox().with(|world, _| world.holders(node));
+    !holders.is_empty() && holders.iter().all(|holder| holder.to_string() != instance)
+}
+
+fn guarding(cloud: &Cloud, more: &[&str]) -> Child {
+    let mut command = cloud.command(&["guard"]);
+    command.args(more).env("UNPROVISION_GUARD__LOOK", "100ms");
+    command.spawn().unwrap()
+}
+
+#[tokio::test]
+async fn a_guard_holds_stops_and_carries_on() {
+    let cloud = Cloud::with_nova_traits(while_leaving(2, 5)).await;
+    let [one, other] = &cloud.deployed()[..] else {
+        panic!()
+    };
+    let guard = guarding(&cloud, &[]);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    nova_deletes(&cloud, &one.instance);
+    until("held", || is_held_by_us(&cloud, one.node, &one.instance)).await;
+    send(&guard, Signal::TERM);
+    let ran = finish(guard).await;
+    ran.assert_code(0).assert_says(&[
+        "guard starts; 0 open cases",
+        "node-0001 hand the unit over from",
+        "by hand: `openstack resource provider allocation delete",
+        "what is held stays held",
+    ]);
+    cloud.assert_held(one.node);
+
+    let guard = guarding(&cloud, &[]);
+    cloud.wait_for(one.node, State::Available).await;
+    until("offered again", || cloud.sandbox().is_offered(one.node)).await;
+    send(&guard, Signal::INT);
+    let ran = finish(guard).await;
+    ran.assert_code(0).assert_says(&[
+        "guard starts; 1 open cases",
+        "node-0001 is taken up again",
+        "node-0001 returned",
+    ]);
+    cloud.assert_returned(one.node);
+    assert_eq!(cloud.state(other.node), State::Active);
+    assert!(
+        ours(&cloud).iter().all(|write| !write.starts_with("ironic")),
+        "{:?}",
+        ours(&cloud)
+    );
+}
+
+#[tokio::test]
+async fn signals_stop_all_writes_and_let_them_go_on() {
+    let cloud = Cloud::with_nova_traits(quick(1).teardown(Duration::from_secs(5))).await;
+    let one = cloud.only();
+    let guard = guarding(&cloud, &[]);
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    send(&guard, Signal::USR1);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    nova_deletes(&cloud, &one.instance);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ours(&cloud), Vec::<String>::new());
+    send(&guard, Signal::USR2);
+    until("held", || is_held_by_us(&cloud, one.node, &one.instance)).await;
+    until("offered again", || cloud.sandbox().is_offered(one.node)).await;
+    send(&guard, Signal::TERM);
+    finish(guard)
+        .await
+        .assert_code(0)
+        .assert_says(&["paused, nothing is written", "goes on"]);
+    cloud.assert_returned(one.node);
+}
+
+#[tokio::test]
+async fn single_passes_tell_by_their_status_whether_something_is_held() {
+    let cloud = Cloud::with_nova_traits(while_leaving(3600, 1)).await;
+    cloud.run(&["guard", "--once"]).await.assert_code(0);
+    let one = cloud.deployed().remove(0);
+    nova_deletes(&cloud, &one.instance);
+    let ran = cloud.run(&["guard", "--once", "--dry-run", "-o", "json"]).await;
+    ran.assert_code(3)
+        .assert_says(&["not sent: hand the unit over from", "this is a dry run"]);
+    assert_eq!(ours(&cloud), Vec::<String>::new());
+
+    let ran = cloud.run(&["guard", "--once", "-o", "json"]).await;
+    let row = ran.assert_code(3).row();
+    assert_eq!(
+        (row["held"].as_bool(), row["outcome"].as_str()),
+        (Some(true), Some("waits"))
+    );
+    assert_eq!(row["instance"].as_str(), Some(one.instance.as_str()));
+    cloud.assert_held(one.node);
+}
+
+#[tokio::test]
+async fn standing_down_lists_what_lifts_the_rest() {
+    let cloud = Cloud::with_nova_traits(while_leaving(3600, 1)).await;
+    let one = cloud.deployed().remove(0);
+    nova_deletes(&cloud, &one.instance);
+    cloud.run(&["guard", "--once"]).await.assert_code(3);
+    let ours = cloud.sandbox().with(|world, _| world.holders(one.node)).remove(0);
+    let command = format!("openstack resource provider allocation delete {ours}");
+    let ran = cloud.run(&["guard", "stand-down", "-o", "json"]).await;
+    let row = ran.assert_code(3).row();
+    assert_eq!(row["commands"], serde_json::json!([command]));
+    assert_eq!(
+        (row["name"].as_str(), row["node"].as_str()),
+        (Some("node-0001"), Some(&*one.node.to_string()))
+    );
+    let ran = cloud.run(&["guard", "stand-down"]).await;
+    assert!(ran.assert_code(3).stdout.contains(&command), "{}", ran.stdout);
+
+    cloud.sandbox().with(|world, now| {
+        world.edit_node(one.node, |node| {
+            node.provision_state = State::Available;
+            node.instance_uuid = None;
+            node.provision_updated_at = Some(now);
+        })
+    });
+    let ran = cloud.run(&["guard", "stand-down"]).await;
+    assert!(
+        ran.assert_code(0).stdout.contains("nothing of ours holds a node"),
+        "{}",
+        ran.stdout
+    );
+    assert!(cloud.sandbox().is_offered(one.node));
+    assert!(judge::exposure(&cloud.sandbox().log(), one.node).is_none());
+}
+
+/// `resume` is for tear-downs; the guard's cases are the guard's.
+#[tokio::test]
+async fn resume_leaves_the_guards_cases_alone() {
+    let cloud = Cloud::with_nova_traits(while_leaving(3600, 1)).await;
+    let one = cloud.deployed().remove(0);
+    nova_deletes(&cloud, &one.instance);
+    cloud.run(&["guard", "--once"]).await.assert_code(3);
+    let ran = cloud.run(&["resume", "-o", "json"]).await;
+    assert_eq!(ran.assert_code(0).rows(), Vec::<serde_json::Value>::new());
+    cloud.assert_held(one.node);
+}
+
+#[tokio::test]
+async fn bad_usage_of_the_guard_is_refused() {
+    let cloud = Cloud::with_nova_traits(quick(1)).await;
+    for args in [
+        &["guard", "--strategy", "hand-ovr"][..],
+        &["guard", "--strategy", "wait-for-available"],
+        &["guard", "--strategy", "trait-tagging"],
+        &["guard", "--once", "stand-down"],
+        &["guard", "node-0001"],
+    ] {
+        cloud.run(args).await.assert_code(2);
+    }
+    assert_eq!(ours(&cloud), Vec::<String>::new());
+}
