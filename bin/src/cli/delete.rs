@@ -111,6 +111,9 @@ impl Args {
         let wired = global.connect(loaded).await?;
         let mut targets = self.targets(&wired, loaded).await?;
         let mut first = check(&wired.orchestrator, &loaded.config, &targets).await?;
+        if !global.quiet {
+            say_whom_it_protects(&first);
+        }
         self.check_novas(&targets, &first)?;
         if !self.yes {
             confirm(&targets).await?;
@@ -241,6 +244,21 @@ async fn check(
             .collect::<Vec<_>>()
             .await,
     )
+}
+
+/// A tag protects only from whoever forbids it: that is said before anything is done.
+fn say_whom_it_protects(first: &[Entry]) {
+    let mut tags = first.iter().filter_map(|entry| match &entry.event {
+        Event::Opened { strategy, found, .. } => Some((strategy, &found.tag.as_ref()?.name)),
+        _ => None,
+    });
+    // All of a command have the same one.
+    if let Some((strategy, tag)) = tags.next() {
+        output::say(&format!(
+            "{strategy} protects queries that forbid {tag}; any other is offered a node as soon as its instance's allocation is \
+             released"
+        ));
+    }
 }
 
 /// Shows what would be erased, and asks.

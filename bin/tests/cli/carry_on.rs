@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
+use unprovision::strategy;
+use unprovision_testkit::rig::protected_by;
 use unprovision_testkit::sandbox::ironic::State;
 
 use crate::support::{Cloud, finish, quick, send, slow};
@@ -41,16 +43,17 @@ async fn accepted_now_and_waited_for_later() {
 
 #[tokio::test]
 async fn killed_in_the_middle_of_the_wait() {
-    for strategy in ["hand-over", "reserve-on-delete"] {
+    for strategy in strategy::ALL.iter().map(|strategy| strategy.name()) {
         let cloud = Cloud::start(a_while()).await;
         let one = cloud.only();
         let mut child = cloud.spawn(&["delete", "node-0001", "--yes", "--strategy", strategy]);
         cloud.wait_for(one.node, State::Cleaning).await;
         child.kill().await.unwrap();
-        assert!(!cloud.sandbox().is_offered(one.node));
+        let query = protected_by(strategy);
+        assert!(!query.is_offered(&cloud.sandbox().log(), one.node), "{strategy}");
         let ran = cloud.run(&["resume", "-o", "json"]).await;
         assert_eq!(ran.assert_code(0).row()["outcome"], "returned");
-        cloud.assert_returned(one.node);
+        cloud.assert_returned_to(query, one.node);
         assert_eq!(cloud.tear_downs(one.node), 1);
     }
 }

@@ -1,13 +1,16 @@
 //! Nodes that return.
 
+use unprovision::strategy;
+use unprovision_testkit::rig::protected_by;
 use unprovision_testkit::sandbox::Service;
 use unprovision_testkit::sandbox::ironic::State;
+use unprovision_testkit::sandbox::judge::Query;
 
 use crate::support::{Cloud, quick};
 
 #[tokio::test]
 async fn a_node_returns_without_ever_being_offered_too_early() {
-    for strategy in ["hand-over", "reserve-on-delete"] {
+    for strategy in strategy::ALL.iter().map(|strategy| strategy.name()) {
         let cloud = Cloud::start(quick(1)).await;
         let one = cloud.only();
         let ran = cloud
@@ -38,9 +41,40 @@ async fn a_node_returns_without_ever_being_offered_too_early() {
             row["returned_after_s"].as_f64().unwrap(),
         );
         assert!(0.0 < freed && freed <= returned && returned < 30.0, "{row}");
-        cloud.assert_returned(one.node);
+        cloud.assert_returned_to(protected_by(strategy), one.node);
         assert_eq!(cloud.tear_downs(one.node), 1);
     }
+}
+
+/// Whom a tag protects is said before anything is done, and what cannot be one is refused.
+#[tokio::test]
+async fn a_tag_protects_from_whoever_forbids_it() {
+    let cloud = Cloud::start(quick(1)).await;
+    let delete = [
+        "delete",
+        "node-0001",
+        "--yes",
+        "--strategy",
+        "trait-tagging",
+        "--tag",
+    ];
+    let refused = cloud
+        .run(&[&delete[..], &["COMPUTE_STATUS_DISABLED"]].concat())
+        .await;
+    refused.assert_code(2);
+    assert!(refused.stderr.contains("Nova's own"), "{}", refused.stderr);
+    assert_eq!(cloud.writes(), [""; 0]);
+    let node = cloud.only().node;
+
+    let ran = cloud.run(&[&delete[..], &["CUSTOM_DIRTY"]].concat()).await;
+    ran.assert_code(0);
+    let said = "protects queries that forbid CUSTOM_DIRTY";
+    let (said, begins) = (ran.stderr.find(said), ran.stderr.find("begins:"));
+    assert!(said.is_some() && said < begins, "{}", ran.stderr);
+    let dirty = Query {
+        forbids: Some("CUSTOM_DIRTY"),
+    };
+    cloud.assert_returned_to(dirty, node);
 }
 
 #[tokio::test]

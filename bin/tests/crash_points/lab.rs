@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use unprovision::NodeUuid;
 use unprovision::core::guard_consumer;
 use unprovision::strategy;
-use unprovision_testkit::lab::order::{self, Before};
+use unprovision_testkit::lab::order::{self, Before, Promise};
 use unprovision_testkit::lab::sampler::Sampling;
 use unprovision_testkit::lab::{Api, Deployed, Lab, Proxies};
 
@@ -58,7 +58,7 @@ impl Scene {
             instance: node.instance,
             reserved: 0,
         };
-        let faults = order::faults(&log, &before);
+        let faults = order::faults_of(&log, &before, Promise::of(self.strategy));
         assert!(faults.is_empty(), "{what}: {faults:#?}");
         println!("{what}: recovered");
         ended
@@ -115,6 +115,11 @@ async fn every_single_point_is_recovered_from_on_real_services() {
         let sampling = Sampling::start(scene.api.clone(), &nodes[0].resource_class, class.as_str());
         let points = at_each_point(async |point| scene.dies(&nodes[point as usize - 1], point).await).await;
         let samples = sampling.stop().await.unwrap();
+        let samples = if strategy.uses_tag() {
+            samples.forbidding_the_tag()
+        } else {
+            samples
+        };
         for node in &nodes {
             assert_eq!(
                 samples.exposed(node.node),

@@ -206,6 +206,22 @@ impl Api {
         Ok(providers.filter_map(|(uuid, _)| uuid.parse().ok()).collect())
     }
 
+    /// The same for a query that forbids this trait, which must exist.
+    pub async fn candidates_forbidding(&self, class: &str, name: &str) -> Result<BTreeSet<Uuid>, LabError> {
+        let path = format!("/allocation_candidates?resources={class}:1&required=!{name}");
+        let answer = self.get(Service::Placement, &path).await?;
+        let providers = answer["provider_summaries"].as_object().into_iter().flatten();
+        Ok(providers.filter_map(|(uuid, _)| uuid.parse().ok()).collect())
+    }
+
+    /// Makes sure that Placement knows a trait.
+    pub async fn create_trait(&self, name: &str) -> Result<(), LabError> {
+        let path = format!("/traits/{name}");
+        self.call(Service::Placement, Method::PUT, &path, &Value::Null)
+            .await
+            .map(drop)
+    }
+
     /// Who holds something of a provider.
     pub async fn holders(&self, provider: Uuid) -> Result<BTreeSet<Uuid>, LabError> {
         let answer = self

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use http::Method;
 use serde_json::Value;
+use unprovision::core::DEFAULT_TAG;
 use unprovision_session::Service;
 use uuid::Uuid;
 
@@ -24,9 +25,35 @@ pub struct Before {
     pub reserved: u64,
 }
 
+/// What a strategy promises, as far as the order goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Promise {
+    /// A tag on the provider counts as a hold: it is one for the queries that forbid it.
+    pub tag: bool,
+    /// The instance's own allocation counts as the hold before the tear-down.
+    pub instance: bool,
+}
+
+impl Promise {
+    /// That of a strategy; for any other name the strictest.
+    pub fn of(strategy: &str) -> Self {
+        Self {
+            tag: strategy == "trait-tagging",
+            instance: strategy == "wait-for-available",
+        }
+    }
+}
+
 /// What was wrong with the order as far as this node goes; empty where nothing was.
 pub fn faults(log: &[Exchange], before: &Before) -> Vec<String> {
+    faults_of(log, before, Promise::default())
+}
+
+/// The same, where less was promised.
+pub fn faults_of(log: &[Exchange], before: &Before, promise: Promise) -> Vec<String> {
     let mut judge = Judge {
+        promise,
+        tagged: false,
         node: before.node,
         instance: before.instance,
         holders: BTreeSet::from([before.instance]),
@@ -44,16 +71,22 @@ pub fn faults(log: &[Exchange], before: &Before) -> Vec<String> {
 }
 
 /// Whether all these nodes were held before the first of them was torn down.
-pub fn all_held_first(log: &[Exchange], nodes: &[Before]) -> bool {
-    let of = |exchange: &&Exchange| nodes.iter().any(|before| exchange.asks(before.node, "deleted"));
+pub fn all_held_first(log: &[Exchange], nodes: &[(Before, Promise)]) -> bool {
+    let of = |exchange: &&Exchange| {
+        nodes
+            .iter()
+            .any(|(before, _)| exchange.asks(before.node, "deleted"))
+    };
     let Some(first) = log.iter().filter(of).map(|exchange| exchange.sent).min() else {
         return true;
     };
-    let is_held = |before: &Before| {
-        log.iter().any(|exchange| {
+    let is_held = |(before, promise): &(Before, Promise)| {
+        let held = log.iter().any(|exchange| {
             let answered = exchange.answer.as_ref().is_some_and(|answer| answer.at < first);
-            answered && exchange.is_accepted() && holds(exchange, before.node, before.instance)
-        })
+            let tags = promise.tag && tags(exchange, before.node) == Some(true);
+            answered && exchange.is_accepted() && (tags || holds(exchange, before.node, before.instance))
+        });
+        held || promise.instance
     };
     nodes.iter().all(is_held)
 }
@@ -90,6 +123,9 @@ struct Judge {
     instance: Uuid,
     holders: BTreeSet<Uuid>,
     reserved: u64,
+    promise: Promise,
+    /// Whether the provider carries a tag that counts.
+    tagged: bool,
     /// What the newest look at the node said.
     free: Option<bool>,
     faults: Vec<String>,
@@ -99,7 +135,8 @@ impl Judge {
     fn sent(&mut self, exchange: &Exchange) {
         if exchange.asks(self.node, "deleted") {
             let others = self.holders.iter().any(|holder| *holder != self.instance);
-            if !others && self.reserved == 0 {
+            let own = self.promise.instance && self.holders.contains(&self.instance);
+            if !others && !own && !self.tagged && self.reserved == 0 {
                 self.faults
                     .push(format!("{}: torn down without a hold", exchange.sent.seq));
             }
@@ -107,8 +144,8 @@ impl Judge {
             self.free = None;
         }
         let (holders, reserved) = self.after(exchange);
-        let offers = holders.is_empty() && reserved == 0;
-        let offered = self.holders.is_empty() && self.reserved == 0;
+        let offers = holders.is_empty() && reserved == 0 && !self.tagged_after(exchange);
+        let offered = self.holders.is_empty() && self.reserved == 0 && !self.tagged;
         if offers && !offered && self.free != Some(true) {
             let what = format!("{} {}", exchange.call.method, exchange.call.path);
             self.faults.push(format!(
@@ -122,11 +159,18 @@ impl Judge {
         if !answer.status.is_success() {
             return;
         }
+        self.tagged = self.tagged_after(exchange);
         (self.holders, self.reserved) = self.after(exchange);
         let looks = exchange.call.service == Service::Ironic && exchange.call.method == Method::GET;
         if let Some(node) = looks.then(|| shown(&answer.body, self.node)).flatten() {
             self.free = Some(is_free(node));
         }
+    }
+
+    /// Whether a tag would count once this is applied.
+    fn tagged_after(&self, exchange: &Exchange) -> bool {
+        let tags = tags(exchange, self.node).unwrap_or(self.tagged);
+        self.promise.tag && tags
     }
 
     /// Who would hold the provider, and how much of it would be reserved, once this is applied.
@@ -190,6 +234,13 @@ fn reservation(exchange: &Exchange, provider: Uuid) -> Option<u64> {
             .max()
             .unwrap_or(0),
     )
+}
+
+/// Whether the provider carries the tag after this request, where it sets the provider's traits.
+fn tags(exchange: &Exchange, provider: Uuid) -> Option<bool> {
+    let sets = exchange.is_write() && exchange.call.path == format!("/resource_providers/{provider}/traits");
+    let traits = exchange.call.body["traits"].as_array().filter(|_| sets)?;
+    Some(traits.iter().any(|name| name == DEFAULT_TAG))
 }
 
 /// Whether the request holds the provider otherwise than for the instance.

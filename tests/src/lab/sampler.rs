@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use unprovision::core::DEFAULT_TAG;
 use uuid::Uuid;
 
 use super::{Api, LabError, is_free};
@@ -41,6 +42,8 @@ struct Round {
     /// When Placement answered.
     at: Instant,
     offered: BTreeSet<Uuid>,
+    /// What it offered at the same time to queries that forbid the tag.
+    untagged: BTreeSet<Uuid>,
     after: BTreeMap<Uuid, bool>,
 }
 
@@ -83,11 +86,13 @@ async fn look(
 ) -> Result<Samples, LabError> {
     let free =
         |nodes: BTreeMap<Uuid, Value>| nodes.iter().map(|(uuid, node)| (*uuid, is_free(node))).collect();
+    api.create_trait(DEFAULT_TAG).await?;
     let mut samples = Samples::default();
     let mut before: BTreeMap<Uuid, bool> = free(api.nodes(&resource_class).await?);
     let mut before_at = Instant::now();
     while !stop.is_cancelled() {
         let offered = api.candidates(&class).await?;
+        let untagged = api.candidates_forbidding(&class, DEFAULT_TAG).await?;
         let at = Instant::now();
         let after: BTreeMap<Uuid, bool> = free(api.nodes(&resource_class).await?);
         let after_at = Instant::now();
@@ -96,6 +101,7 @@ async fn look(
             before: std::mem::replace(&mut before, after.clone()),
             at,
             offered,
+            untagged,
             after,
         };
         samples.rounds.push(round);
@@ -113,6 +119,16 @@ impl Round {
 }
 
 impl Samples {
+    /// The same looks, as queries saw them that forbid the tag.
+    #[must_use]
+    pub fn forbidding_the_tag(&self) -> Self {
+        let mut samples = self.clone();
+        for round in &mut samples.rounds {
+            round.offered.clone_from(&round.untagged);
+        }
+        samples
+    }
+
     /// How many looks there were.
     pub fn count(&self) -> usize {
         self.rounds.len()

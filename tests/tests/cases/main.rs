@@ -13,4 +13,5 @@ mod elsewhere;
 mod failures;
 mod locks;
 mod refusals;
+mod tags;
 mod window;

@@ -1,6 +1,6 @@
 //! What the cases share: nodes with instances, an orchestrator behind proxies, and both judges.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use unprovision::cloud::{Clock, SystemClock};
-use unprovision::core::{Case, Limits, Outcome, TearDownRequest, WaitFor, guard_consumer};
+use unprovision::core::{Case, DEFAULT_TAG, Limits, Outcome, TearDownRequest, WaitFor, guard_consumer};
 use unprovision::orchestrator::{CaseReport, Observer, Orchestrator, Progress, RunError, Until};
 use unprovision_session::Service;
-use unprovision_testkit::lab::order::{self, Before};
+use unprovision_testkit::lab::order::{self, Before, Promise};
 use unprovision_testkit::lab::sampler::{Samples, Sampling};
 use unprovision_testkit::lab::{Api, Deployed, Lab, Proxies, Setup};
 use unprovision_testkit::rig::each_with;
@@ -55,6 +55,8 @@ pub(crate) struct Scene {
     pub(crate) proxies: Proxies,
     pub(crate) nodes: Vec<Deployed>,
     sampling: Sampling,
+    /// By which strategy a node is torn down; it is judged by what that promises, and otherwise strictly.
+    asked: Mutex<BTreeMap<Uuid, &'static str>>,
 }
 
 impl Scene {
@@ -84,6 +86,7 @@ impl Scene {
             proxies,
             nodes,
             sampling,
+            asked: Mutex::default(),
         }
     }
 
@@ -97,8 +100,28 @@ impl Scene {
         self.nodes
             .iter()
             .zip(strategies)
-            .map(|(node, strategy)| request(node, strategy))
+            .map(|(node, strategy)| self.request(node, strategy))
             .collect()
+    }
+
+    /// A request for this node, which is judged from now on by what the strategy promises.
+    pub(crate) fn request(&self, node: &Deployed, strategy: &'static str) -> TearDownRequest {
+        self.asked.lock().unwrap().insert(node.node, strategy);
+        request(node, strategy)
+    }
+
+    fn strategy_of(&self, node: &Deployed) -> &'static str {
+        self.asked
+            .lock()
+            .unwrap()
+            .get(&node.node)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// What the order is judged by.
+    pub(crate) fn promise(&self, node: &Deployed) -> Promise {
+        Promise::of(self.strategy_of(node))
     }
 
     /// Tears down all nodes, with the strategies taken in turn.
@@ -117,11 +140,13 @@ impl Scene {
     }
 
     pub(crate) async fn is_offered(&self, node: &Deployed) -> bool {
-        self.api
-            .candidates(node.class().unwrap().as_str())
-            .await
-            .unwrap()
-            .contains(&node.node)
+        let class = node.class().unwrap();
+        let offered = if self.promise(node).tag {
+            self.api.candidates_forbidding(class.as_str(), DEFAULT_TAG).await
+        } else {
+            self.api.candidates(class.as_str()).await
+        };
+        offered.unwrap().contains(&node.node)
     }
 
     /// The node is offered, and nothing of ours is left.
@@ -142,6 +167,8 @@ impl Scene {
         );
         let guard = self.api.consumer(guard(node)).await.unwrap();
         assert_eq!(guard["allocations"], json!({}), "{what}: our consumer is left");
+        let shown = self.api.node(node.node).await.unwrap();
+        assert_eq!(shown["traits"], json!([]), "{what}: a tag is left");
     }
 
     /// Nobody can get the node: it is no candidate.
@@ -153,10 +180,8 @@ impl Scene {
     pub(crate) async fn assert_returned(&self, reports: &[CaseReport]) {
         for (report, node) in reports.iter().zip(&self.nodes) {
             assert_eq!(outcome(report), Outcome::Returned, "{report:?}");
-            assert!(
-                report.freed_after_s.unwrap() < report.returned_after_s.unwrap(),
-                "{report:?}"
-            );
+            let (freed, returned) = (report.freed_after_s, report.returned_after_s);
+            assert!(freed.unwrap() <= returned.unwrap(), "{report:?}");
             self.assert_clean(node, &report.strategy).await;
         }
     }
@@ -164,12 +189,16 @@ impl Scene {
     /// Both judges: the order of what was said, and what the sampler saw. Nothing was reserved at first.
     pub(crate) async fn assert_unexposed(self) -> Samples {
         let log = self.proxies.recorder.exchanges();
+        let promises = self.nodes.iter().map(|node| self.promise(node));
+        let promises = promises.collect::<Vec<_>>();
         let samples = self.sampling.stop().await.unwrap();
         assert!(samples.count() > 5, "only {} samples", samples.count());
-        for node in &self.nodes {
-            let faults = order::faults(&log, &before(node));
+        let untagged = samples.forbidding_the_tag();
+        for (node, promise) in self.nodes.iter().zip(promises) {
+            let faults = order::faults_of(&log, &before(node), promise);
             assert!(faults.is_empty(), "{}: {faults:#?}", node.name);
-            assert_eq!(samples.exposed(node.node), 0, "{}", node.name);
+            let seen = if promise.tag { &untagged } else { &samples };
+            assert_eq!(seen.exposed(node.node), 0, "{}", node.name);
         }
         samples
     }

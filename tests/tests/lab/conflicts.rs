@@ -246,8 +246,8 @@ async fn c13_an_allocation_that_vanishes_is_claimed() {
         assert_eq!(outcome(report), Outcome::Returned, "{report:?}");
         scene.assert_clean(node, &report.strategy).await;
         // The sampler may see the node offered before we hold it: that is the other one's doing.
-        let faults = order::faults(&log, &before(node));
-        assert!(faults.is_empty(), "{faults:#?}");
+        let faults = order::faults_of(&log, &before(node), scene.promise(node));
+        assert!(faults.is_empty(), "{}: {faults:#?}", report.strategy);
     }
     assert!(scene.samples().await.count() > 5);
 }

@@ -144,7 +144,8 @@ async fn c09_a_node_that_is_removed_is_gone_and_never_offered() {
             scene.until_state(node, "clean wait").await;
             // A node that is gone before that keeps its instance's allocation, which is not ours.
             until("the instance is released", async || {
-                !scene.placement(node.node).await.0.contains(&node.instance)
+                let waits = scene.promise(node).instance;
+                waits || !scene.placement(node.node).await.0.contains(&node.instance)
             })
             .await;
             scene.maintenance(node, true).await;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use unprovision_testkit::lab::order::Promise;
 use unprovision_testkit::lab::sampler::Samples;
 use unprovision_testkit::lab::{Deployed, Setup};
 use uuid::Uuid;
 
-use crate::common::{Scene, request, strategies, tear_down};
+use crate::common::{Scene, strategies, tear_down};
 
 const NODES: usize = 10;
 /// As long as they clean, an unfixed Nova's nodes are exposed.
@@ -39,7 +40,7 @@ async fn measured() {
 /// When a node was freed by its instance, and when it was back, in seconds after the delete.
 type Times = BTreeMap<Uuid, (f64, f64)>;
 
-async fn ours(strategy: &str) -> Value {
+async fn ours(strategy: &'static str) -> Value {
     let scene = Scene::new("measured", NODES, &SHAPE).await;
     let orchestrator = scene
         .orchestrator(Setup {
@@ -50,7 +51,7 @@ async fn ours(strategy: &str) -> Value {
     let requests = scene
         .nodes
         .iter()
-        .map(|node| request(node, strategy))
+        .map(|node| scene.request(node, strategy))
         .collect::<Vec<_>>();
     let reports = tear_down(&orchestrator, &requests).await.unwrap();
     scene.assert_returned(&reports).await;
@@ -61,7 +62,14 @@ async fn ours(strategy: &str) -> Value {
         )
     });
     let (times, nodes) = (times.collect(), scene.nodes.clone());
-    line(strategy, &nodes, &scene.assert_unexposed().await, &times)
+    let plain = scene.assert_unexposed().await;
+    if !Promise::of(strategy).tag {
+        return line(strategy, &nodes, &plain, &times);
+    }
+    let mut line = line(strategy, &nodes, &plain.forbidding_the_tag(), &times);
+    let exposed = nodes.iter().map(|node| plain.exposed(node.node)).sum::<usize>();
+    line["exposed_samples_plain"] = exposed.into();
+    line
 }
 
 /// Deletes as Nova does before its fix: the allocation goes as soon as the instance has left the node.

@@ -92,7 +92,8 @@ async fn c08_ten_deletes_at_once() {
     let reports = scene.tear_down().await;
     scene.assert_returned(&reports).await;
     let log = scene.proxies.recorder.exchanges();
-    let nodes = scene.nodes.iter().map(before).collect::<Vec<_>>();
+    let nodes = scene.nodes.iter().map(|node| (before(node), scene.promise(node)));
+    let nodes = nodes.collect::<Vec<_>>();
     assert!(
         order::all_held_first(&log, &nodes),
         "all are held before the first is torn down"
