@@ -8,8 +8,8 @@ use crate::guard::Guard;
 use crate::story::{alone, compare, guarded};
 
 /// The next pass would find the node and reserve it: building, deleting and cleaning have to fit in between.
-const INTERVAL: u64 = 45;
-const SHAPE: [&str; 4] = ["--step-seconds", "12", "--knob", "lab_tear_down_seconds=2"];
+const INTERVAL: u64 = 60;
+const SHAPE: [&str; 4] = ["--step-seconds", "12", "--knob", "lab_tear_down_seconds=1"];
 
 #[tokio::test]
 async fn servers_claimed_during_a_pass_of_todays_nova() {
