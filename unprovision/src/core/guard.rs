@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::free::{NotFree, why_not_free, why_not_free_for_nova};
 use super::{CaseId, Entry, Event, Found, Kind, Limits, Observation, ProviderView};
-use crate::strategy::{HandOver, Strategy};
+use crate::strategy::{HandOver, Strategy, by_name};
 
 /// Where a node is, seen by somebody who never changes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +74,9 @@ pub enum NotGuarded {
          --resource-class CLASS`"
     )]
     NoResourceClass(String),
+    /// The strategy cannot keep what somebody else tears down (rule 8).
+    #[error("nothing is guarded: {0}")]
+    Strategy(&'static str),
     /// Its provider has other classes.
     #[error(
         "the node should be {expected} in Placement, but its provider has {has}; nothing can be held until the wrong one is \
@@ -92,7 +95,8 @@ impl NotGuarded {
     pub fn is_finding(&self) -> bool {
         match self {
             Self::NoNode | Self::InUse | Self::NotOffered(_) | Self::Free => false,
-            Self::InUseAndOffered(_) | Self::NoResourceClass(_) | Self::WrongResourceClass { .. } => true,
+            Self::InUseAndOffered(_) | Self::NoResourceClass(_) => true,
+            Self::WrongResourceClass { .. } | Self::Strategy(_) => true,
         }
     }
 }
@@ -110,6 +114,10 @@ pub fn open_guard(
     now: Timestamp,
 ) -> Result<(CaseId, Entry), NotGuarded> {
     let node = seen.node.as_ref().ok_or(NotGuarded::NoNode)?;
+    by_name(policy.strategy)
+        .ok_or("there is no such strategy")
+        .and_then(|strategy| strategy.guards())
+        .map_err(NotGuarded::Strategy)?;
     let road = road(node);
     let view = seen.provider.as_ref();
     let class = match class(node, view) {

@@ -251,3 +251,20 @@ fn a_retired_node_is_held_by_an_allocation_whatever_the_strategy() {
     assert_eq!(strategy(retired), "hand-over");
     assert_eq!(strategy(node(ProvisionState::Cleaning)), "reserve-on-delete");
 }
+
+/// Rule 8, whoever calls: a strategy that holds nothing of its own protects only tear-downs that we drive.
+#[test]
+fn a_strategy_that_cannot_guard_begins_nothing() {
+    let cleaning = seen(node(ProvisionState::Cleaning), provider());
+    let opens = |strategy| {
+        let policy = GuardPolicy { strategy, ..POLICY };
+        open_guard(&cleaning, None, &policy, at(0))
+    };
+    for strategy in ["wait-for-available", "trait-tagging", "no-such"] {
+        assert!(
+            matches!(opens(strategy), Err(NotGuarded::Strategy(_))),
+            "{strategy}"
+        );
+    }
+    assert!(opens("hand-over").is_ok() && opens("reserve-on-delete").is_ok());
+}
