@@ -9,7 +9,7 @@ use crate::story::{alone, compare, guarded};
 
 /// The next pass would find the node and reserve it: building, deleting and cleaning have to fit in between.
 const INTERVAL: u64 = 60;
-const SHAPE: [&str; 4] = ["--step-seconds", "12", "--knob", "lab_tear_down_seconds=1"];
+const SHAPE: [&str; 4] = ["--step-seconds", "20", "--knob", "lab_tear_down_seconds=1"];
 
 #[tokio::test]
 async fn servers_claimed_during_a_pass_of_todays_nova() {
