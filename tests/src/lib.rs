@@ -1,9 +1,12 @@
 //! A sandbox cloud and conformance suites for unprovision.
 #![warn(missing_docs)]
 
+pub mod checker;
 pub mod conformance;
 pub mod contract;
 pub mod lab;
+pub mod model;
 pub mod proxy;
 pub mod rig;
 pub mod sandbox;
+pub mod simulate;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
-use ironic_client::{ErrorKind as IronicKind, Ironic, Node, NodeField, NodeFilter, NodeUuid, Verb};
+use ironic_client::{ErrorKind as IronicKind, Fault, Ironic, Node, NodeField, NodeFilter, NodeUuid, Verb};
 use placement_client::{
     Consumer, ConsumerAllocations, ConsumerGeneration, ConsumerUuid, ErrorKind as PlacementKind, Placement,
     ProviderUuid, Units,
@@ -104,29 +104,25 @@ impl OpenStack {
     }
 
     /// Rule 3: the world must still be the one that was decided from, and the request leaves right away.
-    async fn unprovision(&self, node: NodeUuid, action: &Action) -> Result<(), CloudError> {
-        let Action::Unprovision { carries, since, from } = action else {
-            return Ok(());
-        };
+    async fn drive(&self, node: NodeUuid, action: &Action) -> Result<(), CloudError> {
         let looked = self.clock.elapsed();
         let now = self.show(&node.to_string()).await?;
-        let same = now.is_some_and(|now| {
-            (now.instance_uuid, now.provision_updated_at, &now.provision_state) == (*carries, *since, from)
-        });
-        if !same {
-            return Err(changed(format!(
-                "node {node} has changed since the tear-down was decided"
-            )));
+        if !now.is_some_and(|now| is_unchanged(&now, action)) {
+            let words = format!("node {node} has changed since it was decided to {action}");
+            return Err(changed(words));
         }
         if self.clock.elapsed().saturating_sub(looked) > SEND_WITHIN {
-            return Err(changed(format!(
-                "the look at node {node} before its tear-down took too long"
-            )));
+            let words = format!("the look at node {node} took too long to {action} after it");
+            return Err(changed(words));
         }
-        Ok(self
-            .ironic
-            .set_provision_state(node, &Verb::Deleted.into())
-            .await?)
+        let verb = match action {
+            Action::Unprovision { .. } => Verb::Deleted,
+            Action::Abort { .. } => Verb::Abort,
+            Action::Manage { .. } => Verb::Manage,
+            Action::Provide { .. } => Verb::Provide,
+            _ => return Ok(self.ironic.clear_maintenance(node).await?),
+        };
+        Ok(self.ironic.set_provision_state(node, &verb.into()).await?)
     }
 
     async fn write(&self, node: NodeUuid, action: &Action) -> Result<(), CloudError> {
@@ -171,19 +167,11 @@ impl OpenStack {
                     .write_consumer(consumer.uuid, &keeps(consumer))
                     .await?;
             }
-            Action::Unprovision { .. } => self.unprovision(node, action).await?,
-            Action::Abort { .. } => self.ironic.set_provision_state(node, &Verb::Abort.into()).await?,
-            Action::Manage { .. } => {
-                self.ironic
-                    .set_provision_state(node, &Verb::Manage.into())
-                    .await?
-            }
-            Action::Provide { .. } => {
-                self.ironic
-                    .set_provision_state(node, &Verb::Provide.into())
-                    .await?
-            }
-            Action::ClearMaintenance { .. } => self.ironic.clear_maintenance(node).await?,
+            Action::Unprovision { .. }
+            | Action::Abort { .. }
+            | Action::Manage { .. }
+            | Action::Provide { .. }
+            | Action::ClearMaintenance { .. } => self.drive(node, action).await?,
         }
         Ok(())
     }
@@ -278,6 +266,18 @@ fn keeps(giver: &Giver) -> ConsumerAllocations {
         generation: giver.generation,
         allocations: giver.rest.clone(),
     }
+}
+
+/// Whether the node is still the one that a write to it was decided from.
+fn is_unchanged(now: &Node, action: &Action) -> bool {
+    let same = match action {
+        Action::Unprovision { carries, from, .. } => {
+            (now.instance_uuid, &now.provision_state) == (*carries, from)
+        }
+        Action::ClearMaintenance { .. } => now.fault == Some(Fault::CleanFailure),
+        _ => true,
+    };
+    same && now.provision_updated_at == action.since()
 }
 
 fn changed(message: String) -> CloudError {

@@ -49,7 +49,7 @@ impl Action {
         let anew = || {
             Some(Giver {
                 uuid: case.instance_consumer()?,
-                generation: ConsumerGeneration::New,
+                generation: case.handed_over_generation(),
                 owner: case.found.owner.clone()?,
                 rest: case.handed_over_rest(),
             })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ironic_client::{Node, NodeUuid, ProvisionState};
 use jiff::{SignedDuration, Timestamp};
-use placement_client::{ProviderUuid, Units};
+use placement_client::{ConsumerGeneration, ProviderUuid, Units};
 
 use super::{
     Action, ActionKind, CaseId, Ending, Entry, Event, Found, Kind, Limits, Owner, Refusal, RefusalKind,
@@ -207,6 +207,21 @@ impl Case {
         }
     }
 
+    /// What the instance's consumer is at since its unit was handed over: one further where it holds something else, and
+    /// gone otherwise.
+    pub(super) fn handed_over_generation(&self) -> ConsumerGeneration {
+        let attempts = self.attempts.get(&ActionKind::HandOver);
+        match attempts.map(|attempts| &attempts.action) {
+            Some(Action::HandOver {
+                giver: Some(giver), ..
+            }) if !giver.rest.is_empty() => match giver.generation {
+                ConsumerGeneration::At(before) => ConsumerGeneration::At(before + 1),
+                ConsumerGeneration::New => ConsumerGeneration::New,
+            },
+            _ => ConsumerGeneration::New,
+        }
+    }
+
     /// What the instance held of other providers when its unit was handed over.
     pub fn handed_over_rest(&self) -> BTreeMap<ProviderUuid, Units> {
         match self
@@ -233,13 +248,6 @@ impl Case {
         if self.pending.is_some() {
             self.conclude(LastAttempt::Unknown, at);
         }
-        // Decided from the very same world again: so the one whose answer was lost had not been applied.
-        if let Some(before) = self.attempts.get_mut(&write.kind())
-            && before.last == LastAttempt::Unknown
-            && before.action == *write
-        {
-            before.sent -= 1;
-        }
         self.pending = Some(write.clone());
     }
 
@@ -247,6 +255,9 @@ impl Case {
         let Some(action) = self.pending.take() else { return };
         let before = self.attempts.get(&action.kind());
         let (sent, refused_in_row) = before.map_or((0, 0), |before| (before.sent, before.refused_in_row));
+        // Decided from the very same world again: of the two, one at most can have been applied.
+        let again =
+            before.is_some_and(|before| before.last == LastAttempt::Unknown && before.action == action);
         let refused = matches!(last, LastAttempt::Refused(_));
         if !refused && frees(&action) {
             self.free(at);
@@ -259,7 +270,13 @@ impl Case {
             self.attempts.remove(&lifted);
         }
         let attempts = Attempts {
-            sent: sent + u32::from(!refused),
+            sent: match (again, refused) {
+                // Ironic would not have taken the second in the same state; Placement's generations tell nothing of that
+                // kind: the first may have come in between.
+                (true, true) if action.is_to_ironic() => sent - 1,
+                (true, _) => sent,
+                (false, refused) => sent + u32::from(!refused),
+            },
             refused_in_row: if refused { refused_in_row + 1 } else { 0 },
             action,
             at,

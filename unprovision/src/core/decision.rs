@@ -150,7 +150,8 @@ pub fn decide(strategy: &dyn Strategy, case: &Case, seen: &Observation, now: Tim
         other => other,
     };
     let timed = within_deadline(case, paced, seen, now);
-    guarded::never_lets_go(case, vetoed(case, timed, seen, now), now)
+    let settled = not_in_doubt(case, vetoed(case, timed, seen, now), now);
+    guarded::never_lets_go(case, settled, now)
 }
 
 fn held(case: &Case, on_held: OnHeld, look_again: LookAgain, now: Timestamp) -> Decision {
@@ -222,6 +223,17 @@ fn within_deadline(case: &Case, decision: Decision, seen: &Observation, now: Tim
         reason,
         held,
     })
+}
+
+/// A hold whose answer was lost may still be applied: the case is not closed before that is out of the question.
+fn not_in_doubt(case: &Case, decision: Decision, now: Timestamp) -> Decision {
+    match (decision, pace::in_doubt(case, now)) {
+        (Decision::End(ending), Some((action, until))) if !ending.held => Decision::Wait(Wait {
+            for_what: WaitFor::Other(format!("to see whether this is still applied: {action}")),
+            until,
+        }),
+        (decision, _) => decision,
+    }
 }
 
 /// Who may have died with the node in its hands.

@@ -129,6 +129,21 @@ fn conflict_without_change(
     })
 }
 
+/// A hold whose answer was lost so lately that the service may still be about to apply it, and until when.
+pub(super) fn in_doubt(case: &Case, now: Timestamp) -> Option<(&Action, Timestamp)> {
+    let holds = [
+        ActionKind::HandOver,
+        ActionKind::SetReserved,
+        ActionKind::AddNodeTrait,
+        ActionKind::AddProviderTrait,
+    ];
+    let attempts = holds.iter().filter_map(|kind| case.attempts.get(kind));
+    let lost = attempts.filter(|attempts| attempts.last == LastAttempt::Unknown);
+    lost.map(|attempts| (&attempts.action, attempts.at + LOST))
+        .filter(|(_, until)| now < *until)
+        .max_by_key(|(_, until)| *until)
+}
+
 /// Whether the write would be decided from the very node that an earlier one of its kind was decided from. Placement's writes
 /// carry generations and may be repeated at once.
 fn still_there(action: &Action, before: &Attempts) -> bool {

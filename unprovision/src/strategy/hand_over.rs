@@ -8,7 +8,7 @@
 //!   because the node is reserved already (Nova since 26.1, Placement before 14.0.0), that reservation is adopted and
 //!   the hold taken as soon as it falls: the window is one look at Placement.
 
-use super::Strategy;
+use super::{Gap, Strategy};
 use crate::core::{Action, ActionKind, Case, Holder, LookAgain, Owner, RefusalKind, Seen, Stage, Step};
 
 /// The strategy `hand-over`.
@@ -26,6 +26,10 @@ impl Strategy for HandOver {
 
     fn window(&self) -> &'static str {
         "none; one look at Placement where Placement is older than 14.0.0 and Nova lifts its own reservation early"
+    }
+
+    fn gaps(&self) -> &'static [Gap] {
+        &[Gap::AdoptedReservation, Gap::FrozenWriter]
     }
 
     fn decide(&self, case: &Case, seen: &Seen<'_>) -> Step {

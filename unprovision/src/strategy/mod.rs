@@ -43,8 +43,46 @@ pub trait Strategy: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Beside whom it leaves a window open, for machines: the checker has to find each, and no other.
+    fn gaps(&self) -> &'static [Gap] {
+        &[]
+    }
+
     /// What to do next.
     fn decide(&self, case: &Case, seen: &Seen<'_>) -> Step;
+}
+
+/// Beside whom a strategy cannot promise that a node is never offered too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Gap {
+    /// Nova from before 26.1: a pass of its tracker takes a reservation back while the node still carries its instance.
+    OldTracker,
+    /// Any Nova: a pass of its tracker that has read the node before we marked it takes the mark from the provider.
+    Tracker,
+    /// Any Nova: a user deletes the server there as well, and Nova drops the instance's allocation.
+    NovaDeletes,
+    /// Placement from before 14.0.0, which refuses to move a unit of a reserved provider: that reservation is adopted, and
+    /// whoever lifts it early exposes the node until our next look.
+    AdoptedReservation,
+    /// Queries that do not forbid the tag.
+    PlainQueries,
+    /// A process of ours that is frozen right before it sends, is overtaken, and goes on: its write may still fit. There
+    /// are no leases yet.
+    FrozenWriter,
+}
+
+impl Gap {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OldTracker => "old-tracker",
+            Self::Tracker => "tracker",
+            Self::NovaDeletes => "nova-deletes",
+            Self::AdoptedReservation => "adopted-reservation",
+            Self::PlainQueries => "plain-queries",
+            Self::FrozenWriter => "frozen-writer",
+        }
+    }
 }
 
 /// All strategies; the first is the default.

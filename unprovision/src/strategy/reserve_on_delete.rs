@@ -6,7 +6,7 @@
 //! - **Which window stays open**: beside a Nova with the rule from before 26.1, the resource tracker takes the
 //!   reservation back if it passes while the node is `deleting`; it is set again at the next look at Placement.
 
-use super::Strategy;
+use super::{Gap, Strategy};
 use crate::core::{Action, Case, Holder, LookAgain, Owner, Seen, Stage, Step};
 
 /// The strategy `reserve-on-delete`.
@@ -24,6 +24,10 @@ impl Strategy for ReserveOnDelete {
 
     fn window(&self) -> &'static str {
         "beside a Nova from before 26.1: from a resource tracker's pass during `deleting` to our next look"
+    }
+
+    fn gaps(&self) -> &'static [Gap] {
+        &[Gap::OldTracker, Gap::FrozenWriter]
     }
 
     fn decide(&self, case: &Case, seen: &Seen<'_>) -> Step {

@@ -11,7 +11,7 @@
 //! also when the tag is taken away, so that no later pass undoes what we did to the provider. Ironic changes a node's traits
 //! only while nobody holds its lock: not while it is cleaning, so not after the tear-down.
 
-use super::Strategy;
+use super::{Gap, Strategy};
 use crate::core::{Action, ActionKind, Case, LookAgain, Owner, Seen, Stage, Step};
 
 /// The strategy `trait-tagging`.
@@ -30,6 +30,10 @@ impl Strategy for TraitTagging {
     fn window(&self) -> &'static str {
         "queries that do not forbid the tag: from the release of the instance's allocation to the first `available`; beside \
          Nova also those that do, where a tracker's pass read the node before it was tagged: until our next look"
+    }
+
+    fn gaps(&self) -> &'static [Gap] {
+        &[Gap::PlainQueries, Gap::Tracker, Gap::FrozenWriter]
     }
 
     fn uses_tag(&self) -> bool {

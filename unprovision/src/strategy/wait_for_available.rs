@@ -6,7 +6,7 @@
 //! - **Which window stays open**: whoever else drops that allocation, as Nova does when the server is deleted there, leaves
 //!   nothing that holds the node. So it protects only tear-downs that we drive.
 
-use super::Strategy;
+use super::{Gap, Strategy};
 use crate::core::{Action, ActionKind, Case, Found, Holder, LookAgain, Owner, Seen, Stage, Step};
 
 /// The strategy `wait-for-available`.
@@ -27,6 +27,10 @@ impl Strategy for WaitForAvailable {
     fn window(&self) -> &'static str {
         "where somebody else drops the instance's allocation, as Nova does when the server is deleted there: from then to the \
          first `available`"
+    }
+
+    fn gaps(&self) -> &'static [Gap] {
+        &[Gap::NovaDeletes]
     }
 
     fn may_begin(&self, found: &Found) -> Result<(), &'static str> {

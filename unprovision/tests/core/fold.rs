@@ -89,6 +89,14 @@ fn a_write_whose_answer_was_lost_and_its_repetition_count_once() {
     );
 }
 
+#[test]
+fn a_hold_whose_answer_was_lost_is_not_forgotten_when_its_repetition_conflicts() {
+    let story = Story::tear_down().unknown(1, reserve());
+    let case = story.refused(7, reserve(), RefusalKind::Conflict).case();
+    assert_eq!(case.sent(ActionKind::SetReserved), 1, "the first came in between");
+    assert!(case.has_reserved(&provider().reserved(1), &class()));
+}
+
 /// What counts against `--retry-error` and `--reclean`: not a write in doubt that the node has not seen.
 #[test]
 fn a_write_in_doubt_is_not_spent_while_the_node_is_as_it_was() {

@@ -1,0 +1,129 @@
+//! Exhaustive checking from the command line; `tests/check` builds and starts it.
+//!
+//! Standard output has one JSON object for each strategy, or with `--markdown` a section for `docs/checked.md`; standard error
+//! what was searched, and with `--traces` the ways into what was found.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use unprovision::strategy::{self, Strategy};
+use unprovision_testkit::checker::{Report, Scope, Verdict, examine};
+use unprovision_testkit::model::AsIs;
+
+/// So many things go wrong beside Nova, and twice as many without, unless said otherwise.
+const DISTURBANCES: u8 = 2;
+const USAGE: &str = "usage: check [--disturbances N] [--traces | --markdown] [STRATEGY...]";
+
+struct Asked {
+    disturbances: u8,
+    traces: bool,
+    markdown: bool,
+    strategies: Vec<&'static dyn Strategy>,
+}
+
+fn main() -> ExitCode {
+    let asked = match asked(std::env::args().skip(1)) {
+        Ok(asked) => asked,
+        Err(wrong) => {
+            eprintln!("{wrong}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut good = true;
+    for strategy in &asked.strategies {
+        let verdict = examine(&AsIs, *strategy, &Scope::all(asked.disturbances), tell);
+        match serde_json::to_string(&verdict) {
+            Ok(_) if asked.markdown => print!("{}", markdown(&verdict)),
+            Ok(line) => println!("{line}"),
+            Err(error) => eprintln!("{error}"),
+        }
+        if asked.traces {
+            eprint!("{}", traces(&verdict));
+        }
+        good &= verdict.is_good();
+    }
+    ExitCode::from(u8::from(!good))
+}
+
+fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
+    let mut asked = Asked {
+        disturbances: DISTURBANCES,
+        traces: false,
+        markdown: false,
+        strategies: Vec::new(),
+    };
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--disturbances" => {
+                let number = words.next().and_then(|number| number.parse().ok());
+                asked.disturbances = number.ok_or("--disturbances needs a number from 0 to 255")?;
+            }
+            "--traces" => asked.traces = true,
+            "--markdown" => asked.markdown = true,
+            name => {
+                let known = strategy::by_name(name);
+                asked
+                    .strategies
+                    .push(known.ok_or_else(|| format!("no strategy is called `{name}`"))?);
+            }
+        }
+    }
+    if asked.strategies.is_empty() {
+        asked.strategies = strategy::ALL.to_vec();
+    }
+    Ok(asked)
+}
+
+fn tell(report: &Report) {
+    eprintln!(
+        "  {}: {} states, {} moves, depth {}",
+        report.scope.name, report.states, report.moves, report.depth
+    );
+}
+
+/// The ways into what was found, for people.
+fn traces(verdict: &Verdict) -> String {
+    let mut text = String::new();
+    for window in verdict.window.iter().chain(&verdict.further_windows) {
+        let _ = writeln!(
+            text,
+            "\nwindow ({}), in the world `{}`:",
+            window.beside, window.world
+        );
+        steps(&mut text, &window.trace);
+    }
+    for violation in &verdict.violated {
+        let _ = writeln!(
+            text,
+            "\nVIOLATION ({} times), in the world `{}`: {}",
+            violation.count, violation.world, violation.breach
+        );
+        steps(&mut text, &violation.trace);
+    }
+    text
+}
+
+fn steps(text: &mut String, trace: &[String]) {
+    for (number, line) in trace.iter().enumerate() {
+        let _ = writeln!(text, "{:>3}  {line}", number + 1);
+    }
+}
+
+fn markdown(verdict: &Verdict) -> String {
+    let Verdict {
+        strategy,
+        states,
+        moves,
+        violations,
+        ..
+    } = verdict;
+    let mut text = format!("\n## `{strategy}`\n\n{states} states, {moves} moves, {violations} violations. ");
+    if verdict.window.is_none() {
+        text.push_str("No window.\n");
+    }
+    text.push_str("```text");
+    text.push_str(&traces(verdict));
+    text.push_str("```\n");
+    text.replace(". ```text```", ".")
+        .replace(" ```text\n", "\n\n```text\n")
+}
