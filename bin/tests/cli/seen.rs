@@ -20,12 +20,13 @@ fn seconds(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"))
 }
 
-/// Waits until the command has looked at least once.
+/// Waits until the command has looked at both services: when it asks Placement for the second time, its first look is
+/// complete.
 async fn looked(cloud: &Cloud) {
     let candidates = |line: &unprovision_testkit::sandbox::log::RequestLine<'_>| {
         line.path.starts_with("/allocation_candidates")
     };
-    while !cloud.sandbox().log().requests().any(|line| candidates(&line)) {
+    while cloud.sandbox().log().requests().filter(candidates).count() < 2 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -13,5 +13,6 @@ mod elsewhere;
 mod failures;
 mod locks;
 mod refusals;
+mod relook;
 mod tags;
 mod window;

@@ -12,6 +12,7 @@ mod free;
 mod guard_open;
 mod guard_rules;
 mod journal_format;
+mod late;
 mod pace;
 mod property;
 mod property_tags;

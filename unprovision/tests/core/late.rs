@@ -1,0 +1,61 @@
+//! Writes whose answer was lost, or that changed more than the node's own provider.
+
+use ironic_client::Node;
+use placement_client::{ConsumerGeneration, ProviderUuid, Units};
+use std::collections::BTreeMap;
+use unprovision::core::{Action, Decision, Giver, Outcome, decide};
+use unprovision::strategy::ReserveOnDelete;
+
+use crate::build::{
+    ELSEWHERE, ProviderExt, Story, at, guard, in_use, instance, one_unit, provider, reserve, seen, tenant,
+};
+
+fn hand_over(rest: BTreeMap<ProviderUuid, Units>) -> Action {
+    Action::HandOver {
+        receiver: guard(),
+        generation: ConsumerGeneration::New,
+        units: one_unit(),
+        giver: Some(Giver {
+            uuid: instance(),
+            generation: ConsumerGeneration::At(3),
+            owner: tenant(),
+            rest,
+        }),
+    }
+}
+
+/// Placement deletes a consumer that holds nothing any more; one that holds something else has moved by one.
+#[test]
+fn a_unit_goes_back_to_an_instance_as_the_hand_over_has_left_it() {
+    let elsewhere: BTreeMap<_, _> = [(ELSEWHERE, one_unit())].into();
+    for (rest, expected) in [
+        (BTreeMap::new(), ConsumerGeneration::New),
+        (elsewhere, ConsumerGeneration::At(4)),
+    ] {
+        let case = Story::tear_down().applied(1, hand_over(rest.clone())).case();
+        let back = Action::hand_back(&case, &provider().held_by(guard()));
+        let Some(Action::HandBack { to, .. }) = back else {
+            panic!("{back:?}")
+        };
+        assert_eq!((to.generation, to.rest), (expected, rest));
+    }
+}
+
+#[test]
+fn a_case_is_not_closed_while_a_hold_of_its_own_may_still_arrive() {
+    let case = Story::tear_down().unknown(200, reserve()).case();
+    let protected = Node {
+        protected: true,
+        ..in_use()
+    };
+    let seen = seen(protected, provider().held_by(instance()));
+    let early = decide(&ReserveOnDelete, &case, &seen, at(201));
+    let Decision::Wait(wait) = early else {
+        panic!("{early:?}")
+    };
+    let late = decide(&ReserveOnDelete, &case, &seen, wait.until);
+    let Decision::End(ending) = late else {
+        panic!("{late:?}")
+    };
+    assert_eq!((ending.outcome, ending.held), (Outcome::Blocked, false));
+}
