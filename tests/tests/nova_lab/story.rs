@@ -116,16 +116,15 @@ pub(crate) async fn guarded(
 /// the machine is busy with other things.
 pub(crate) fn compare(stage: &Stage, alone: &[Figures], guarded: &[Figures]) {
     assert!(guarded.len() >= 3);
-    for figures in alone {
-        assert!(
-            figures.exposed > Duration::ZERO,
-            "the control shows nothing: {figures:?}"
-        );
-        assert!(
-            figures.sampled > Duration::ZERO,
-            "the sampler shows nothing: {figures:?}"
-        );
-    }
+    // A pass that comes early may close the window of one node; it cannot close that of all.
+    assert!(
+        alone.iter().any(|figures| figures.exposed > Duration::ZERO),
+        "the control shows nothing: {alone:?}"
+    );
+    assert!(
+        alone.iter().any(|figures| figures.sampled > Duration::ZERO),
+        "the sampler shows nothing: {alone:?}"
+    );
     for figures in guarded {
         assert_eq!(figures.sampled, Duration::ZERO, "{figures:?}");
         let offered = figures.offered.unwrap();
