@@ -8,7 +8,7 @@ use unprovision_testkit::sandbox::config::NovaRule;
 use unprovision_testkit::sandbox::ironic::State;
 use unprovision_testkit::sandbox::{Fault, Service};
 
-use crate::support::{Cloud, finish, quick, send, slow};
+use crate::support::{Cloud, Ran, finish, quick, send, slow};
 
 /// The windows of this kind, of the only node.
 fn windows<'a>(row: &'a Value, what: &str) -> Vec<&'a Value> {
@@ -109,27 +109,32 @@ async fn candidates_may_be_asked_for_as_a_flavor_does() {
         .assert_says(&["CUSTOM_NEVER_HEARD_OF"]);
 }
 
-/// The bug, as an unfixed Nova makes it, proven without touching anything.
-#[tokio::test]
-async fn watching_shows_what_an_old_nova_exposes() {
-    let cloud = Cloud::with_nova_traits(quick(1).nova(NovaRule::Old).cleaning(Duration::from_secs(6))).await;
-    let one = cloud.only();
-    let child = cloud.spawn(&[
+/// What the command says of the one node, whose server Nova deletes after the first look.
+async fn watched_while_nova_deletes(cloud: &Cloud, until: &str) -> Ran {
+    let args = [
         "watch",
         "node-0001",
         "--every",
         "200ms",
         "--until",
-        "7s",
+        until,
         "-o",
         "json",
-    ]);
-    looked(&cloud).await;
-    let instance = one.instance.parse().unwrap();
+    ];
+    let child = cloud.spawn(&args);
+    looked(cloud).await;
+    let instance = cloud.only().instance.parse().unwrap();
     cloud
         .sandbox()
         .with(|world, now| world.nova_delete(instance, now));
-    let ran = finish(child).await;
+    finish(child).await
+}
+
+/// The bug, as an unfixed Nova makes it, proven without touching anything.
+#[tokio::test]
+async fn watching_shows_what_an_old_nova_exposes() {
+    let cloud = Cloud::with_nova_traits(quick(1).nova(NovaRule::Old).cleaning(Duration::from_secs(6))).await;
+    let ran = watched_while_nova_deletes(&cloud, "7s").await;
     let row = ran
         .assert_code(3)
         .assert_says(&[
@@ -149,23 +154,10 @@ async fn watching_shows_what_an_old_nova_exposes() {
 #[tokio::test]
 async fn watching_shows_what_a_current_nova_leaves_idle() {
     let cloud = Cloud::with_nova_traits(quick(1).nova(NovaRule::Current)).await;
-    let one = cloud.only();
-    let child = cloud.spawn(&[
-        "watch",
-        "node-0001",
-        "--every",
-        "200ms",
-        "--until",
-        "8s",
-        "-o",
-        "json",
-    ]);
-    looked(&cloud).await;
-    let instance = one.instance.parse().unwrap();
-    cloud
-        .sandbox()
-        .with(|world, now| world.nova_delete(instance, now));
-    let row = finish(child).await.assert_code(0).row();
+    let row = watched_while_nova_deletes(&cloud, "8s")
+        .await
+        .assert_code(0)
+        .row();
     assert!(windows(&row, "exposed").is_empty(), "{row}");
     assert!(
         seconds(&row, "held_s") > 0.0 && seconds(&row, "idle_while_free_s") > 0.5,

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use unprovision::core::{ActionKind, CaseId, DEFAULT_TAG, Event, Outcome, TearDownRequest};
-use unprovision::orchestrator::{CaseReport, Progress};
+use tokio_util::sync::CancellationToken;
+use unprovision::core::{ActionKind, CaseId, DEFAULT_TAG, Event, Limits, Outcome, TearDownRequest};
+use unprovision::orchestrator::{CaseReport, Progress, Until};
 use unprovision_testkit::rig::{Rig, protected_by};
 use unprovision_testkit::sandbox::log::Change;
 use unprovision_testkit::sandbox::{Caller, Sandbox, Service, World};
@@ -35,6 +36,13 @@ pub(crate) fn requests(rig: &Rig, strategy: &str) -> Vec<TearDownRequest> {
 /// The only deployed node and its instance.
 pub(crate) fn only(sandbox: &Sandbox) -> (Uuid, Uuid) {
     sandbox.deployed().remove(0)
+}
+
+/// Takes up the only case, and carries it to its end.
+pub(crate) async fn resumed(rig: &Rig, taken: &[(CaseId, Limits)]) -> CaseReport {
+    let stop = CancellationToken::new();
+    let reports = rig.orchestrator.resume(taken, Until::Ended, &stop).await;
+    reports.into_iter().next().unwrap().unwrap()
 }
 
 pub(crate) fn outcome(report: &CaseReport) -> Outcome {

@@ -6,7 +6,9 @@ use unprovision::orchestrator::{RunError, Until};
 use unprovision_testkit::rig::{Rig, each_with};
 use unprovision_testkit::sandbox::{Fault, Sandbox, Service};
 
-use crate::common::{assert_clean, assert_unexposed, only, outcome, requests, secs, strategies, writes};
+use crate::common::{
+    assert_clean, assert_unexposed, only, outcome, requests, resumed, secs, strategies, writes,
+};
 
 fn one() -> Sandbox {
     Sandbox::builder()
@@ -123,13 +125,7 @@ async fn a_node_that_comes_back_is_released() {
         sandbox.with(|world, _| world.add_node(hidden));
         let open = rig.orchestrator.open_cases().await.unwrap();
         let taken = each_with(&open, rig.limits(secs(3600)));
-        let stop = CancellationToken::new();
-        let report = rig
-            .orchestrator
-            .resume(&taken, Until::Ended, &stop)
-            .await
-            .remove(0)
-            .unwrap();
+        let report = resumed(&rig, &taken).await;
         assert_eq!(outcome(&report), Outcome::Returned, "{strategy}: {report:?}");
         assert_clean(&sandbox, node, strategy);
     }
@@ -151,24 +147,14 @@ async fn another_cloud_closes_no_case_that_holds_a_unit() {
 
     let other = Rig::with_journal(Sandbox::builder().nodes(0).build(), rig.journal.clone());
     let taken = [(cases[0], other.limits(secs(3600)))];
-    let report = other
-        .orchestrator
-        .resume(&taken, Until::Ended, &stop)
-        .await
-        .remove(0)
-        .unwrap();
+    let report = resumed(&other, &taken).await;
     assert_eq!(
         (outcome(&report), report.held),
         (Outcome::Blocked, true),
         "{report:?}"
     );
 
-    let report = rig
-        .orchestrator
-        .resume(&taken, Until::Ended, &stop)
-        .await
-        .remove(0)
-        .unwrap();
+    let report = resumed(&rig, &taken).await;
     assert_eq!(outcome(&report), Outcome::Returned, "{report:?}");
     assert_clean(&sandbox, node, "hand-over");
     assert_unexposed(&sandbox, node, "hand-over");
@@ -212,12 +198,7 @@ async fn a_case_of_another_cloud_is_not_taken_up() {
         assert_eq!(writes(&rig.sandbox), 0, "{strategy}");
         assert_eq!(rig.journal.read(cases[0]).await.unwrap().len(), 1, "{strategy}");
 
-        let report = here
-            .orchestrator
-            .resume(&taken, Until::Ended, &stop)
-            .await
-            .remove(0)
-            .unwrap();
+        let report = resumed(&here, &taken).await;
         assert_eq!(outcome(&report), Outcome::Returned, "{strategy}: {report:?}");
         assert_clean(&rig.sandbox, node, strategy);
     }

@@ -10,7 +10,7 @@ use unprovision_testkit::sandbox::ironic::{CleanFailure, Node, State, Stuck};
 use unprovision_testkit::sandbox::{Builder, Fault, Sandbox, Service, World};
 
 use crate::common::{
-    assert_clean, assert_unexposed, count, is_offered, only, outcome, request, secs, strategies,
+    assert_clean, assert_unexposed, count, is_offered, only, outcome, request, resumed, secs, strategies,
 };
 
 fn one(spoil: impl Fn(&mut Node) + Send + Sync + 'static) -> Builder {
@@ -160,8 +160,6 @@ async fn c04_a_persons_maintenance_is_respected() {
 /// `manageable` after a failed cleaning is an operator at work, never a free node.
 #[tokio::test(start_paused = true)]
 async fn c04_an_operator_may_cure_it_and_resume_releases_it() {
-    use tokio_util::sync::CancellationToken;
-    use unprovision::orchestrator::Until;
     for strategy in strategies() {
         let rig = Rig::new(one(|node| node.behaviour.clean_failures = 1).build());
         let node = only(&rig.sandbox).0;
@@ -189,13 +187,7 @@ async fn c04_an_operator_may_cure_it_and_resume_releases_it() {
         let open = next.orchestrator.open_cases().await.unwrap();
         assert_eq!(open.len(), 1);
         let limits = next.limits(secs(3600));
-        let stop = CancellationToken::new();
-        let report = next
-            .orchestrator
-            .resume(&[(open[0].id, limits)], Until::Ended, &stop)
-            .await
-            .remove(0)
-            .unwrap();
+        let report = resumed(&next, &[(open[0].id, limits)]).await;
         assert_eq!(outcome(&report), Outcome::Returned, "{strategy}: {report:?}");
         assert_clean(&rig.sandbox, node, strategy);
         assert!(next.orchestrator.open_cases().await.unwrap().is_empty());

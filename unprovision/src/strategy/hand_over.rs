@@ -8,7 +8,7 @@
 //!   because the node is reserved already (Nova since 26.1, Placement before 14.0.0), that reservation is adopted and
 //!   the hold taken as soon as it falls: the window is one look at Placement.
 
-use super::{Gap, Strategy};
+use super::{Gap, Strategy, act, without_provider};
 use crate::core::{Action, ActionKind, Case, Holder, LookAgain, Owner, RefusalKind, Seen, Stage, Step};
 
 /// The strategy `hand-over`.
@@ -36,9 +36,8 @@ impl Strategy for HandOver {
         let Some((view, class)) = seen.provider else {
             return without_provider(seen.stage);
         };
-        let take = || Action::hand_over(case, view, class).map_or(Step::Wait(LookAgain::Often), Step::Act);
-        let release =
-            |whose| Action::release(case, view, whose).map_or(Step::Wait(LookAgain::Often), Step::Act);
+        let take = || act(Action::hand_over(case, view, class));
+        let release = |whose| act(Action::release(case, view, whose));
         // Nobody can claim a unit of a reserved provider, and before Placement 14.0.0 nobody can hand one over.
         let refused = case
             .refusal(ActionKind::HandOver)
@@ -54,21 +53,12 @@ impl Strategy for HandOver {
             (Stage::Returning, Holder::Guard) => Step::Wait(LookAgain::Seldom),
             // Somebody's allocation is not ours to take; the reservation hides the node when it goes.
             (Stage::Returning, Holder::Other(_)) if !view.is_reserved(class) => {
-                Action::reserve_all(view, class).map_or(Step::Wait(LookAgain::Often), Step::Act)
+                act(Action::reserve_all(view, class))
             }
             (Stage::Returning, Holder::Nobody | Holder::Other(_)) => Step::Wait(LookAgain::Often),
             (Stage::Ready, Holder::Guard) => release(Owner::Guard),
             (Stage::Ready, Holder::Instance) => release(Owner::Instance),
             (Stage::Ready, Holder::Nobody | Holder::Other(_)) => Step::Done,
         }
-    }
-}
-
-/// Placement does not know the node, so it offers nothing; a provider that appears is seen at the next look.
-fn without_provider(stage: Stage) -> Step {
-    match stage {
-        Stage::InUse => Step::TearDown,
-        Stage::Returning => Step::Wait(LookAgain::Often),
-        Stage::Ready => Step::Done,
     }
 }

@@ -10,7 +10,7 @@ mod wait_for_available;
 
 use std::fmt;
 
-use crate::core::{Case, Found, Seen, Step};
+use crate::core::{Action, Case, Found, LookAgain, Seen, Stage, Step};
 
 pub use hand_over::HandOver;
 pub use reserve_on_delete::ReserveOnDelete;
@@ -91,4 +91,18 @@ pub const ALL: &[&dyn Strategy] = &[&HandOver, &ReserveOnDelete, &WaitForAvailab
 /// The strategy of this name.
 pub fn by_name(name: &str) -> Option<&'static dyn Strategy> {
     ALL.iter().copied().find(|strategy| strategy.name() == name)
+}
+
+/// Placement does not know the node, so it offers nothing; a provider that appears is seen at the next look.
+fn without_provider(stage: Stage) -> Step {
+    match stage {
+        Stage::InUse => Step::TearDown,
+        Stage::Returning => Step::Wait(LookAgain::Often),
+        Stage::Ready => Step::Done,
+    }
+}
+
+/// The write; where what was seen does not allow to build it, another look.
+fn act(action: Option<Action>) -> Step {
+    action.map_or(Step::Wait(LookAgain::Often), Step::Act)
 }

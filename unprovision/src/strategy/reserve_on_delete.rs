@@ -6,7 +6,7 @@
 //! - **Which window stays open**: beside a Nova with the rule from before 26.1, the resource tracker takes the
 //!   reservation back if it passes while the node is `deleting`; it is set again at the next look at Placement.
 
-use super::{Gap, Strategy};
+use super::{Gap, Strategy, act, without_provider};
 use crate::core::{Action, Case, Holder, LookAgain, Owner, Seen, Stage, Step};
 
 /// The strategy `reserve-on-delete`.
@@ -32,11 +32,7 @@ impl Strategy for ReserveOnDelete {
 
     fn decide(&self, case: &Case, seen: &Seen<'_>) -> Step {
         let Some((view, class)) = seen.provider else {
-            return match seen.stage {
-                Stage::InUse => Step::TearDown,
-                Stage::Returning => Step::Wait(LookAgain::Often),
-                Stage::Ready => Step::Done,
-            };
+            return without_provider(seen.stage);
         };
         let reserved = view
             .inventories
@@ -44,13 +40,9 @@ impl Strategy for ReserveOnDelete {
             .get(class)
             .map(|inventory| inventory.reserved);
         let ours = case.has_reserved(view, class);
-        let release =
-            |whose| Action::release(case, view, whose).map_or(Step::Wait(LookAgain::Often), Step::Act);
-        let reserve = || Action::reserve_all(view, class).map_or(Step::Wait(LookAgain::Often), Step::Act);
-        let give_back = || {
-            Action::set_reserved(view, class, case.found.reserved)
-                .map_or(Step::Wait(LookAgain::Often), Step::Act)
-        };
+        let release = |whose| act(Action::release(case, view, whose));
+        let reserve = || act(Action::reserve_all(view, class));
+        let give_back = || act(Action::set_reserved(view, class, case.found.reserved));
         match (seen.stage, seen.holder) {
             (Stage::InUse | Stage::Returning, _) if reserved.is_some() && !view.is_reserved(class) => {
                 reserve()

@@ -11,7 +11,7 @@
 //! also when the tag is taken away, so that no later pass undoes what we did to the provider. Ironic changes a node's traits
 //! only while nobody holds its lock: not while it is cleaning, so not after the tear-down.
 
-use super::{Gap, Strategy};
+use super::{Gap, Strategy, act};
 use crate::core::{Action, ActionKind, Case, LookAgain, Owner, Seen, Stage, Step};
 
 /// The strategy `trait-tagging`.
@@ -63,14 +63,10 @@ impl Strategy for TraitTagging {
             Stage::InUse => on_node().or_else(on_provider).map_or(Step::TearDown, Step::Act),
             Stage::Returning => {
                 // Where the node will not take it, the provider at least is kept tagged.
-                let node = on_node();
-                let next = on_provider().or_else(|| match &node {
-                    Some(_) => node
-                        .clone()
-                        .filter(|_| !is_hopeless(case, ActionKind::AddNodeTrait)),
+                act(on_provider().or_else(|| match on_node() {
+                    Some(tag) => Some(tag).filter(|_| !is_hopeless(case, ActionKind::AddNodeTrait)),
                     None => release(Owner::Instance).filter(|_| case.found.tag.is_some()),
-                });
-                next.map_or(Step::Wait(LookAgain::Often), Step::Act)
+                }))
             }
             Stage::Ready => release(Owner::Instance)
                 .or_else(|| release(Owner::Guard))

@@ -6,7 +6,7 @@
 //! - **Which window stays open**: whoever else drops that allocation, as Nova does when the server is deleted there, leaves
 //!   nothing that holds the node. So it protects only tear-downs that we drive.
 
-use super::{Gap, Strategy};
+use super::{Gap, Strategy, act, without_provider};
 use crate::core::{Action, ActionKind, Case, Found, Holder, LookAgain, Owner, Seen, Stage, Step};
 
 /// The strategy `wait-for-available`.
@@ -50,14 +50,9 @@ impl Strategy for WaitForAvailable {
 
     fn decide(&self, case: &Case, seen: &Seen<'_>) -> Step {
         let Some((view, class)) = seen.provider else {
-            return match seen.stage {
-                Stage::InUse => Step::TearDown,
-                Stage::Returning => Step::Wait(LookAgain::Often),
-                Stage::Ready => Step::Done,
-            };
+            return without_provider(seen.stage);
         };
-        let release =
-            |whose| Action::release(case, view, whose).map_or(Step::Wait(LookAgain::Often), Step::Act);
+        let release = |whose| act(Action::release(case, view, whose));
         let torn_down = case.sent(ActionKind::Unprovision) > 0;
         match (seen.stage, seen.holder) {
             (Stage::InUse, Holder::Nobody) if !torn_down && !view.is_reserved(class) => Step::Blocked(UNHELD),
