@@ -88,11 +88,12 @@ impl Action {
             .then_some(Self::AddProviderTrait { name, traits })
     }
 
-    /// Takes our tag away: from the node first, since Nova copies a node's traits to its provider. `None` where none of
-    /// ours is left.
+    /// Takes our tag away: from the node first, since Nova copies a node's traits to its provider; from there also where a look
+    /// does not show it, since that may come from a lagging replica. `None` where none of ours is left.
     pub fn untag(case: &Case, node: &Node, view: Option<&ProviderView>) -> Option<Self> {
         let name = case.found.tag.as_ref()?.name.clone();
-        if case.may_have_tagged_node() && node.traits.contains(name.as_str()) {
+        let is_there = case.may_have_tagged_node() && node.traits.contains(name.as_str());
+        if is_there || case.owes_the_node_an_untag() {
             return Some(Self::RemoveNodeTrait { name });
         }
         let mut traits = view?.traits.clone().filter(|_| case.may_have_tagged_provider())?;

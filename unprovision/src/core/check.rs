@@ -169,8 +169,8 @@ fn cure(case: &Case, node: &Node, action: &Action) -> Result<(), Veto> {
     veto(!fits, Veto::NoCure)
 }
 
-/// A reservation may be raised at any time; lowered only on a free node, and on one that still carries the instance back to what
-/// was found.
+/// A reservation may be raised at any time; lowered only on a free node, and back to what was found on one that still carries the
+/// instance, or that the next one holds already.
 fn reserved(
     case: &Case,
     seen: &Observation,
@@ -196,7 +196,8 @@ fn reserved(
     let novas =
         case.is_novas(view) && case.limits.release_nova_reservations && why_not_free_for_nova(node).is_none();
     veto(!ours && !novas, Veto::NotOurs)?;
-    veto(!is_free(node) && !still_in_use, Veto::NotFree)
+    let in_use_again = ours && case.next_one_holds(node, view);
+    veto(!is_free(node) && !still_in_use && !in_use_again, Veto::NotFree)
 }
 
 /// The tag that is on record for this case; no other trait is ever touched.

@@ -48,6 +48,13 @@ pub(super) fn in_use(
         let reason = format!("the node is `{state}` again, with the same instance");
         return tear_down::hand_back(case, seen, provider, reason);
     }
+    // The next tenant came before we reserved again: its allocation hides the node, and Nova sets only what it reserves itself.
+    if let Some((view, _)) = provider
+        && case.next_one_holds(node, view)
+        && let Some(action) = rules::unreserve(case, Some(view))
+    {
+        return Decision::Act(action);
+    }
     let by = node.instance_uuid.map_or_else(
         || "without an instance".to_owned(),
         |other| format!("with instance {other}"),

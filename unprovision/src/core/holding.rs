@@ -1,5 +1,6 @@
 //! Who holds a node's provider, from the point of view of its case.
 
+use ironic_client::Node;
 use placement_client::{ConsumerUuid, ResourceClass};
 use uuid::Uuid;
 
@@ -73,6 +74,17 @@ impl Case {
             .get(class)
             .map(|inventory| inventory.reserved);
         self.sent(ActionKind::SetReserved) > 0 && now.is_some_and(|now| now > self.found.reserved)
+    }
+
+    /// Whether the instance that the node carries next holds a unit: that hides the node, whatever else is lifted.
+    pub(super) fn next_one_holds(&self, node: &Node, view: &ProviderView) -> bool {
+        let next = node
+            .instance_uuid
+            .filter(|carried| Some(*carried) != self.instance());
+        let held = next.and_then(|next| view.holders.get(&ConsumerUuid(next)));
+        let class = self.found.class.as_ref();
+        held.zip(class)
+            .is_some_and(|(held, class)| held.units.contains_key(class))
     }
 
     /// Whether something of ours may hold the provider, as far as the journal tells.

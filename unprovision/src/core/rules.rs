@@ -285,16 +285,14 @@ fn elsewhere() -> Decision {
 
 /// The node carries another instance. After our release that is the next tenant; before, somebody went around us.
 fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
-    // A tag of ours must not outlast the case, and the next tenant's allocation hides the node without it.
-    let used = |view: &ProviderView| {
-        case.found
-            .class
-            .as_ref()
-            .is_some_and(|class| view.used(class) > 0)
-    };
+    // Nothing of ours may outlast the case, and the next tenant's allocation hides the node without it.
     if let Some(node) = &seen.node
-        && seen.provider.as_ref().is_none_or(used)
+        && seen
+            .provider
+            .as_ref()
+            .is_none_or(|view| case.next_one_holds(node, view))
         && let Some(action) = Action::untag(case, node, seen.provider.as_ref())
+            .or_else(|| unreserve(case, seen.provider.as_ref()))
     {
         return Decision::Act(action);
     }
@@ -315,6 +313,13 @@ fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
         reason,
         held,
     })
+}
+
+/// Sets a reservation of ours back to what was found. `None` where there is none.
+pub(super) fn unreserve(case: &Case, provider: Option<&ProviderView>) -> Option<Action> {
+    let (view, class) = (provider?, case.found.class.as_ref()?);
+    case.has_reserved(view, class)
+        .then(|| Action::set_reserved(view, class, case.found.reserved))?
 }
 
 /// Ends the case, since a person has to do something first.

@@ -79,6 +79,16 @@ impl Case {
         !found && self.sent(ActionKind::AddNodeTrait) > 0
     }
 
+    /// Whether a tag of ours was set on the node, and not taken away since. A lagging replica need not show it.
+    pub(super) fn owes_the_node_an_untag(&self) -> bool {
+        self.may_have_tagged_node() && !self.was_applied(ActionKind::RemoveNodeTrait)
+    }
+
+    fn was_applied(&self, kind: ActionKind) -> bool {
+        let attempts = self.attempts.get(&kind);
+        attempts.is_some_and(|attempts| attempts.last == LastAttempt::Applied)
+    }
+
     /// Whether a tag on the provider would be ours, as far as the journal tells: also where Nova copied it from the node.
     pub(super) fn may_have_tagged_provider(&self) -> bool {
         let found = self.found.tag.as_ref().is_some_and(|tag| tag.on_provider);
@@ -88,13 +98,8 @@ impl Case {
 
     /// Whether a tag of ours may be somewhere, as far as the journal tells.
     pub(super) fn may_be_tagged(&self) -> bool {
-        let removed = |kind| {
-            let attempts = self.attempts.get(&kind);
-            attempts.is_some_and(|attempts| attempts.last == LastAttempt::Applied)
-        };
         let set = self.sent(ActionKind::AddProviderTrait) > 0 && self.may_have_tagged_provider();
-        self.may_have_tagged_node() && !removed(ActionKind::RemoveNodeTrait)
-            || set && !removed(ActionKind::RemoveProviderTrait)
+        self.owes_the_node_an_untag() || set && !self.was_applied(ActionKind::RemoveProviderTrait)
     }
 
     /// Whether a tag of ours was seen.

@@ -345,7 +345,7 @@ pub(crate) fn untag_node() -> Action {
 
 /// The end of the provider's tag.
 pub(crate) fn untag_provider() -> Action {
-    let case = Story::tagging().tagged().case();
+    let case = Story::tagging().tagged().applied(1, untag_node()).case();
     Action::untag(
         &case,
         &node(ProvisionState::Available),

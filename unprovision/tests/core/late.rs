@@ -1,13 +1,14 @@
 //! Writes whose answer was lost, or that changed more than the node's own provider.
 
-use ironic_client::Node;
-use placement_client::{ConsumerGeneration, ProviderUuid, Units};
+use ironic_client::{Node, ProvisionState};
+use placement_client::{ConsumerGeneration, ConsumerUuid, ProviderUuid, Units};
 use std::collections::BTreeMap;
 use unprovision::core::{Action, Decision, Giver, Outcome, decide};
 use unprovision::strategy::ReserveOnDelete;
 
 use crate::build::{
-    ELSEWHERE, ProviderExt, Story, at, guard, in_use, instance, one_unit, provider, reserve, seen, tenant,
+    ELSEWHERE, ProviderExt, STRANGER, Story, at, guard, in_use, instance, node, one_unit, provider, reserve,
+    seen, tenant, unprovision,
 };
 
 fn hand_over(rest: BTreeMap<ProviderUuid, Units>) -> Action {
@@ -58,4 +59,44 @@ fn a_case_is_not_closed_while_a_hold_of_its_own_may_still_arrive() {
         panic!("{late:?}")
     };
     assert_eq!((ending.outcome, ending.held), (Outcome::Blocked, false));
+}
+
+/// Somebody sets maintenance right after our release, and the next tenant has claimed the unit by then.
+#[test]
+fn a_reservation_does_not_outlast_the_next_tenants_deployment() {
+    let next = Node {
+        instance_uuid: Some(STRANGER),
+        ..node(ProvisionState::Active)
+    };
+    let torn_down = || {
+        Story::tear_down()
+            .applied(1, reserve())
+            .applied(2, unprovision(&in_use()))
+    };
+    let guarded = || Story::guard().applied(1, reserve());
+    let seen = |view| seen(next.clone(), view);
+    let held = || provider().held_by(ConsumerUuid(STRANGER));
+    for story in [torn_down(), guarded()] {
+        match decide(
+            &ReserveOnDelete,
+            &story.case(),
+            &seen(held().reserved(1)),
+            at(200),
+        ) {
+            Decision::Act(Action::SetReserved { to: 0, .. }) => {}
+            other => panic!("{other:?}"),
+        }
+        match decide(&ReserveOnDelete, &story.case(), &seen(held()), at(200)) {
+            Decision::End(ending) => assert_eq!((ending.outcome, ending.held), (Outcome::Returned, false)),
+            other => panic!("{other:?}"),
+        }
+        // Whoever deployed it went around Placement: the reservation is all that hides it.
+        let exposed = decide(
+            &ReserveOnDelete,
+            &story.case(),
+            &seen(provider().reserved(1)),
+            at(200),
+        );
+        assert!(!matches!(exposed, Decision::Act(_)), "{exposed:?}");
+    }
 }

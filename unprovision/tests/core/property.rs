@@ -253,7 +253,10 @@ fn forbidden_to_placement(case: &Case, seen: &Observation, action: &Action) -> O
         Action::SetReserved { to, .. } => {
             let view = seen.provider.as_ref()?;
             let lowered = *to < view.inventories.inventories[&class()].reserved;
-            let back = carries == Some(INSTANCE) && *to >= case.found.reserved;
+            let next_holds = carries
+                .filter(|carried| *carried != INSTANCE)
+                .is_some_and(|next| view.holders.contains_key(&ConsumerUuid(next)));
+            let back = (carries == Some(INSTANCE) || next_holds) && *to >= case.found.reserved;
             if lowered && !free && !back {
                 return Some("a reservation is lowered although the node is not free");
             }

@@ -7,13 +7,14 @@ use unprovision::strategy::{ALL, Strategy, by_name};
 
 use crate::build::{
     ProviderExt, STRANGER, Story, at, guard, hand_over, in_use, instance, node, provider, refusal, reserve,
-    seen, tagged,
+    seen, tagged, untag_node,
 };
 
 const IN_USE: &str = "in use";
 const TRIED: &str = "in use again";
 const RETURNING: &str = "returning";
 const READY: &str = "ready";
+const UNTAGGED: &str = "ready, and the node was untagged";
 
 fn strategy(name: &str) -> &'static dyn Strategy {
     by_name(name).unwrap()
@@ -30,6 +31,10 @@ fn staged(stage: &str, story: Story) -> (Story, Node) {
         IN_USE => (story, in_use()),
         TRIED => (story.torn_down(), again),
         RETURNING => (story.torn_down(), node(ProvisionState::Cleaning)),
+        UNTAGGED => (
+            story.torn_down().applied(1, untag_node()),
+            node(ProvisionState::Available),
+        ),
         _ => (story.torn_down(), node(ProvisionState::Available)),
     }
 }
@@ -207,10 +212,13 @@ fn trait_tagging_tags_both_before_the_tear_down_and_untags_the_node_first() {
         (RETURNING, false,   true,        "tag the node",           "tag the node"),
         (RETURNING, true,    false,       "tag the provider",       "tag the provider"),
         (RETURNING, true,    true,        "release the instance's", "wait"),
-        (READY,     false,   false,       "release the instance's", "done"),
-        (READY,     false,   true,        "release the instance's", "untag the provider"),
+        (READY,     false,   false,       "release the instance's", "untag the node"),
+        (READY,     false,   true,        "release the instance's", "untag the node"),
         (READY,     true,    false,       "release the instance's", "untag the node"),
         (READY,     true,    true,        "release the instance's", "untag the node"),
+        (UNTAGGED,  false,   false,       "release the instance's", "done"),
+        (UNTAGGED,  false,   true,        "release the instance's", "untag the provider"),
+        (UNTAGGED,  true,    true,        "release the instance's", "untag the node"),
     ];
     for (stage, on_node, on_provider, by_instance, by_nobody) in rows {
         for (holder, expected) in [("instance", by_instance), ("nobody", by_nobody)] {

@@ -117,19 +117,20 @@ fn what_is_refused_is_untagged() {
     for second in 1..=3 {
         story = story.refused(second, unprovision(&in_use()), RefusalKind::Illegal);
     }
-    let on = |node, view| decide(&TraitTagging, &story.case(), &seen(node, view), at(200));
+    let on = |story: &Story, node, view| decide(&TraitTagging, &story.case(), &seen(node, view), at(200));
     let held = || provider().held_by(instance());
-    let node = on(tagged(in_use()), held().tagged());
+    let node = on(&story, tagged(in_use()), held().tagged());
     assert!(
         matches!(node, Decision::Act(Action::RemoveNodeTrait { .. })),
         "{node:?}"
     );
-    let placement = on(in_use(), held().tagged());
+    story = story.applied(4, untag_node());
+    let placement = on(&story, in_use(), held().tagged());
     assert!(
         matches!(placement, Decision::Act(Action::RemoveProviderTrait { .. })),
         "{placement:?}"
     );
-    match on(in_use(), held().with_traits(&["CUSTOM_RACK_7"])) {
+    match on(&story, in_use(), held().with_traits(&["CUSTOM_RACK_7"])) {
         Decision::End(ending) => assert_eq!((ending.outcome, ending.held), (Outcome::Blocked, false)),
         other => panic!("{other:?}"),
     }
@@ -175,6 +176,35 @@ fn the_tag_is_taken_from_the_next_tenants_node_while_that_holds_it() {
     assert!(matches!(on(held), Decision::Act(Action::RemoveNodeTrait { .. })));
     match on(provider().tagged()) {
         Decision::End(ending) => assert!(ending.held, "{ending:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A lagging replica does not show the tag yet that we have just set: taking it away again does no harm where there is none.
+#[test]
+fn a_tag_that_was_set_is_taken_away_also_where_a_look_does_not_show_it() {
+    let tagged_again = || Story::tagging().tagged().torn_down().applied(200, tag_node());
+    let on = |story: Story| {
+        let free = node(ProvisionState::Available);
+        decide(
+            &TraitTagging,
+            &story.case(),
+            &seen(free, provider().with_traits(&[])),
+            at(300),
+        )
+    };
+    let owed = on(tagged_again());
+    assert!(
+        matches!(owed, Decision::Act(Action::RemoveNodeTrait { .. })),
+        "{owed:?}"
+    );
+    let in_doubt = on(tagged_again().unknown(210, untag_node()));
+    assert!(
+        matches!(in_doubt, Decision::Act(Action::RemoveNodeTrait { .. })),
+        "{in_doubt:?}"
+    );
+    match on(tagged_again().applied(210, untag_node())) {
+        Decision::End(ending) => assert_eq!((ending.outcome, ending.held), (Outcome::Returned, false)),
         other => panic!("{other:?}"),
     }
 }
