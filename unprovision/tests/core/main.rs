@@ -5,6 +5,7 @@
     reason = "clippy's exception for tests does not see helpers beside them"
 )]
 
+mod again;
 mod build;
 mod deadline;
 mod fold;
