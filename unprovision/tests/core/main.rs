@@ -7,6 +7,7 @@
 
 mod again;
 mod build;
+mod by_hand;
 mod deadline;
 mod fold;
 mod free;
@@ -14,6 +15,7 @@ mod guard_open;
 mod guard_rules;
 mod journal_format;
 mod late;
+mod observation;
 mod pace;
 mod property;
 mod property_tags;
@@ -21,6 +23,7 @@ mod start;
 mod strategies;
 mod tags;
 mod vetoes;
+mod vetoes_guard;
 mod vetoes_placement;
 mod vetoes_tags;
 mod watch;

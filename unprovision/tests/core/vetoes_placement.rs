@@ -176,6 +176,13 @@ fn a_reservation_is_lowered_only_on_a_free_node_and_only_ours() {
     let (ours, novas) = (reserved_by_us(), beside_nova());
     let raised = seen(in_use(), provider());
     assert_passes("raised at any time", &case(), &raised, &reserve());
+    let as_it_is = Action::set_reserved(&full(), &class(), 1).unwrap();
+    assert_passes(
+        "left as it is",
+        &torn_down(),
+        &seen(cleaning(), full()),
+        &as_it_is,
+    );
     let lowered = lower(&full());
     for (what, case, node) in [
         ("ours, free", &ours, free()),

@@ -128,6 +128,9 @@ fn a_tag_that_is_not_ours_stays() {
     let both = seen(tagged(free()), provider().tagged());
     let copied = Story::tagging().applied(0, tag_node()).torn_down().case();
     assert_passes("Nova's copy of ours", &copied, &both, &untag_provider());
+    let alone = Story::tagging().applied(0, tag_provider()).torn_down().case();
+    assert_passes("only the provider's", &alone, &both, &untag_provider());
+    assert_vetoed("not the node's", &alone, &both, &untag_node(), Veto::NotOurs);
     let never = Story::tagging().torn_down().case();
     for action in [untag_node(), untag_provider()] {
         assert_vetoed("it was there", &found_there(), &both, &action, Veto::NotOurs);
