@@ -1,6 +1,6 @@
 //! What is different while somebody else tears down: the guard never changes the node, and never lets go of one that it holds.
 
-use ironic_client::{Node, ProvisionState};
+use ironic_client::Node;
 use jiff::{SignedDuration, Timestamp};
 use placement_client::ResourceClass;
 
@@ -100,7 +100,5 @@ pub(super) fn stuck(reason: String, now: Timestamp) -> Decision {
 /// Whether an `available` with the very time that was found is from after it. Some databases keep whole seconds; an older one
 /// would have an older time, since the node was deployed in between.
 pub(super) fn equal_is_news(case: &Case, now: Timestamp) -> bool {
-    case.is_guard()
-        && case.found.provision_state != ProvisionState::Available
-        && now.duration_since(case.opened_at) > SignedDuration::from_secs(2)
+    case.is_guard() && now.duration_since(case.opened_at) > SignedDuration::from_secs(2)
 }

@@ -90,6 +90,12 @@ mod tests {
     }
 
     #[test]
+    fn a_case_is_shown_by_its_identifier() {
+        let id = CaseId(Uuid::from_u128(7));
+        assert_eq!(id.to_string(), "00000000-0000-0000-0000-000000000007");
+    }
+
+    #[test]
     fn the_guards_type_is_one_that_placement_takes() {
         assert_eq!(guard_owner().consumer_type.unwrap().as_str(), GUARD_TYPE);
     }

@@ -15,11 +15,11 @@ use crate::build::{
 };
 
 /// The instance was seen to leave, at the time zero.
-fn leaving() -> Story {
+pub(crate) fn leaving() -> Story {
     leaving_with(Some(INSTANCE), |_| {})
 }
 
-fn leaving_with(instance: Option<uuid::Uuid>, change: impl FnOnce(&mut Found)) -> Story {
+pub(crate) fn leaving_with(instance: Option<uuid::Uuid>, change: impl FnOnce(&mut Found)) -> Story {
     let mut found = Found {
         provision_state: ProvisionState::Deleting,
         provision_updated_at: Some(at(0)),
@@ -37,7 +37,7 @@ fn leaving_with(instance: Option<uuid::Uuid>, change: impl FnOnce(&mut Found)) -
     Story::new(kind, limits, found)
 }
 
-fn held(holder: &str, reserved: bool) -> ProviderView {
+pub(crate) fn held(holder: &str, reserved: bool) -> ProviderView {
     let view = match holder {
         "instance" => provider().held_by(instance()),
         "guard" => provider().held_by(guard()),
@@ -47,7 +47,7 @@ fn held(holder: &str, reserved: bool) -> ProviderView {
     view.reserved(reserved.into())
 }
 
-fn word(decision: &Decision) -> &'static str {
+pub(crate) fn word(decision: &Decision) -> &'static str {
     match decision {
         Decision::Act(action) if action.is_to_ironic() => "touches the node",
         Decision::Act(Action::HandOver { giver: Some(_), .. }) => "hand over",
@@ -67,7 +67,11 @@ fn word(decision: &Decision) -> &'static str {
     }
 }
 
-fn decided(case: &Case, node: impl Into<Option<Node>>, view: impl Into<Option<ProviderView>>) -> Decision {
+pub(crate) fn decided(
+    case: &Case,
+    node: impl Into<Option<Node>>,
+    view: impl Into<Option<ProviderView>>,
+) -> Decision {
     decide(by_name(&case.strategy).unwrap(), case, &seen(node, view), at(200))
 }
 

@@ -85,8 +85,30 @@ fn nothing_is_sent_that_ironic_would_refuse() {
 }
 
 #[test]
-fn an_unknown_state_is_left_alone() {
+fn only_an_unknown_state_is_called_unknown_and_it_is_left_alone() {
+    let called_unknown = |state: &ProvisionState| match start_of(state) {
+        Start::Never(why) => why.contains("does not know"),
+        _ => false,
+    };
+    for state in ProvisionState::NAMED {
+        assert!(!called_unknown(&state), "{state}");
+    }
     for state in ["moonwalking", "null", "", "Active"] {
-        assert_eq!(word(start_of(&ProvisionState::from(state))), "never", "{state}");
+        assert!(called_unknown(&state.into()), "{state}");
+    }
+}
+
+#[test]
+fn why_nothing_can_be_torn_down_fits_the_state() {
+    for (state, words) in [
+        ("available", "nothing to tear down"),
+        ("adopt failed", "adopt it anew"),
+        ("manageable", "not deployed"),
+    ] {
+        let start = start_of(&state.into());
+        assert!(
+            matches!(start, Start::Never(why) if why.contains(words)),
+            "{start:?}"
+        );
     }
 }
