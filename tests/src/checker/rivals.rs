@@ -11,12 +11,12 @@ use super::step::Rules;
 use crate::model::apply::{self, Services, Write};
 use crate::model::judge::is_free;
 use crate::model::nova::Wanted;
-use crate::model::{Author, Maintenance, Product};
+use crate::model::{Author, Bay, Maintenance, Product};
 
 impl State {
     pub(super) fn ironic(&mut self, mv: Move) -> Option<()> {
         use ProvisionState as P;
-        let node = &mut self.bay.node;
+        let node = &mut self.bay_mut().node;
         let at = node.next_moment();
         let works = matches!(node.state, P::Deleting | P::Cleaning | P::Deploying);
         match (mv, node.state.clone()) {
@@ -64,12 +64,13 @@ impl State {
     pub(super) fn nova(&mut self, mv: Move, rules: Rules<'_>) -> Option<()> {
         use ProvisionState as P;
         let rule = rules.scope.nova?;
-        let node = &mut self.bay.node;
+        let node = &self.bay.node;
         let here = node.instance == Some(super::state::FIRST);
         match mv {
             Move::NovaDeletes if here && !self.nova.deletes => {
                 if node.state != P::Deleting {
-                    node.ask(Verb::Deleted, node.next_moment()).ok()?;
+                    let at = node.next_moment();
+                    self.bay_mut().node.ask(Verb::Deleted, at).ok()?;
                 }
                 self.nova.deletes = true;
             }
@@ -82,15 +83,15 @@ impl State {
                     return None;
                 }
                 if mv == Move::NovaReservesAndReleases {
-                    Wanted::of(&self.bay.node, rule).write(&mut self.bay);
+                    Wanted::of(&self.bay.node, rule).write(self.bay_mut());
                 }
-                self.bay.provider.drop_consumer(Self::first());
+                self.bay_mut().provider.drop_consumer(Self::first());
                 self.nova.deletes = false;
             }
             Move::PassBegins if self.nova.pass.is_none() => {
                 self.nova.pass = Some(Wanted::of(&self.bay.node, rule));
             }
-            Move::PassWrites => self.nova.pass.take()?.write(&mut self.bay),
+            Move::PassWrites => self.nova.pass.take()?.write(self.bay_mut()),
             _ => return None,
         }
         Some(())
@@ -101,23 +102,24 @@ impl State {
         let claimed = self.bay.provider.holders.contains_key(&second);
         // Whoever schedules beside a strategy that tags forbids the tag.
         let offered = self.bay.provider.is_offered_without(self.parties().tag.as_ref());
-        let node = &mut self.bay.node;
+        let node = &self.bay.node;
         let free = is_free(node) && !node.locked;
         match mv {
             Move::Claims if !self.nova.deployed && !claimed && offered => {
                 let claim = Write::of(second, ConsumerGeneration::New, true, false);
                 let sent = crate::model::AsIs.sends();
-                apply::write(&mut self.bay.provider, &[claim], sent, Services::default()).ok()?;
+                apply::write(&mut self.bay_mut().provider, &[claim], sent, Services::default()).ok()?;
             }
             Move::Deploys if claimed && free => {
                 let at = node.next_moment();
+                let node = &mut self.bay_mut().node;
                 node.enter(ProvisionState::Deploying, at);
                 node.instance = Some(SECOND);
                 node.locked = true;
                 self.nova.deployed = true;
             }
             Move::GivesUp if claimed && node.instance != Some(SECOND) && !free => {
-                self.bay.provider.drop_consumer(second);
+                self.bay_mut().provider.drop_consumer(second);
             }
             _ => return None,
         }
@@ -134,7 +136,7 @@ impl State {
             by_reservation || case.sent(kind) > 0 || pending == Some(kind)
         });
         let claimed = self.bay.provider.holders.contains_key(&Self::second());
-        let (node, provider) = (&mut self.bay.node, &mut self.bay.provider);
+        let Bay { node, provider } = self.bay_mut();
         if node.locked && mv != Move::OperatorReserves {
             return None;
         }

@@ -63,6 +63,21 @@ impl Budget {
         }
     }
 
+    /// Only what happens to our own processes: two die, or one is frozen and overtaken.
+    pub const fn of_ours(all: u8) -> Self {
+        let full = Self::full(all);
+        Self {
+            lost: 0,
+            refused: 0,
+            failures: 0,
+            locks: 0,
+            edits: 0,
+            late: 0,
+            deletes: 0,
+            ..full
+        }
+    }
+
     /// What cannot be spent any more makes no difference.
     pub(super) fn cap(&mut self) {
         let all = self.all;
@@ -108,14 +123,12 @@ impl Scope {
         }
     }
 
-    /// All worlds that a strategy is searched in. Where nobody rewrites the provider, twice as much may go wrong.
+    /// All worlds that a strategy is searched in. Where nobody rewrites the provider, twice as much may go wrong; where somebody
+    /// does, twice as much of what happens to our own processes.
     pub fn all(disturbances: u8) -> Vec<Self> {
-        let alone = Self::alone(disturbances.saturating_mul(2));
-        let nova = Self {
-            budget: Budget::full(disturbances),
-            ..alone
-        };
-        vec![
+        let twice = disturbances.saturating_mul(2);
+        let alone = Self::alone(twice);
+        let mut worlds = vec![
             alone,
             Self {
                 name: "reserved by a person",
@@ -123,29 +136,45 @@ impl Scope {
                 elsewhere: true,
                 ..alone
             },
+        ];
+        for beside in Self::beside_nova(alone) {
+            worlds.push(Self {
+                budget: Budget::full(disturbances),
+                ..beside
+            });
+            worlds.extend((disturbances > 0).then_some(Self {
+                budget: Budget::of_ours(twice),
+                ..beside
+            }));
+        }
+        worlds
+    }
+
+    fn beside_nova(alone: Self) -> [Self; 4] {
+        [
             Self {
                 name: "beside Nova before 26.1",
                 nova: Some(Rule::Old),
-                ..nova
+                ..alone
             },
             Self {
                 name: "beside Nova since 26.1",
                 nova: Some(Rule::Current),
                 elsewhere: true,
-                ..nova
+                ..alone
             },
             Self {
                 name: "beside Nova since 26.1, Placement before 14.0.0",
                 nova: Some(Rule::Current),
                 old_placement: true,
-                ..nova
+                ..alone
             },
             Self {
                 name: "reserved by a person, beside Nova before 26.1, Placement before 14.0.0",
                 nova: Some(Rule::Old),
                 old_placement: true,
                 found_reserved: true,
-                ..nova
+                ..alone
             },
         ]
     }

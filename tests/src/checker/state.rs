@@ -1,6 +1,6 @@
 //! A state of a small world.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ironic_client::NodeUuid;
 use jiff::{SignedDuration, Timestamp};
@@ -20,6 +20,8 @@ pub(super) const NODE: NodeUuid = NodeUuid(Uuid::from_u128(0xa));
 pub(super) const FIRST: Uuid = Uuid::from_u128(0x1);
 /// The next one.
 pub(super) const SECOND: Uuid = Uuid::from_u128(0x2);
+/// Our consumer.
+static GUARD: LazyLock<ConsumerUuid> = LazyLock::new(|| guard_consumer(NODE, FIRST));
 
 /// How long a run may take: longer than everything else together.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(24 * 365);
@@ -28,7 +30,7 @@ const PATIENCE: SignedDuration = SignedDuration::from_hours(24 * 365);
 #[derive(Clone, Debug)]
 pub struct State {
     /// The node and its provider.
-    pub bay: Bay,
+    pub bay: Arc<Bay>,
     /// The journal, folded.
     pub case: Option<Arc<Case>>,
     /// The process that works on the case, if one does.
@@ -51,7 +53,7 @@ pub struct State {
 #[derive(Clone, Debug)]
 pub struct Frozen {
     /// The write.
-    pub outgoing: Outgoing,
+    pub outgoing: Arc<Outgoing>,
     /// Its sender is frozen, so it may come at any time; otherwise it comes before time passes, or never.
     pub sender: bool,
 }
@@ -83,7 +85,7 @@ impl State {
             held.elsewhere = scope.elsewhere;
         }
         Self {
-            bay,
+            bay: Arc::new(bay),
             case: None,
             worker: None,
             frozen: None,
@@ -130,7 +132,7 @@ impl State {
         let found = self.case.as_ref().map(|case| case.found.reserved);
         Parties {
             instance: FIRST,
-            guard: guard_consumer(NODE, FIRST),
+            guard: *GUARD,
             found_reserved: found.is_some_and(|reserved| reserved > 0),
             tag: self
                 .case

@@ -12,7 +12,7 @@ use super::state::{Frozen, State};
 use crate::model::apply::{self, Services};
 use crate::model::judge::{self, Breach, something_is_left};
 use crate::model::worker::{self, Outgoing, Phase, Saw, Thought};
-use crate::model::{Product, key, view};
+use crate::model::{Bay, Product, key, view};
 
 /// What is searched: whose decisions, in which world.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,9 @@ pub(super) struct Rules<'a> {
 impl State {
     /// The state after a move, and what it has broken; `None` where the move is not possible now.
     pub(super) fn after(&self, mv: Move, rules: Rules<'_>) -> Option<(Self, Option<Breach>)> {
+        if !self.may(mv) {
+            return None;
+        }
         let mut next = self.clone();
         next.pay(mv)?;
         let broken = match mv {
@@ -70,6 +73,30 @@ impl State {
         };
         let broken = if next.overtaken { broken.map(by) } else { broken };
         Some((next, broken))
+    }
+
+    /// What most moves fail on, before the state is copied for them.
+    fn may(&self, mv: Move) -> bool {
+        let phase = self.worker.as_ref();
+        match mv {
+            Move::Open | Move::Resume => phase.is_none(),
+            Move::ReadProvider => phase == Some(&Phase::Idle),
+            Move::ReadNode => matches!(phase, Some(Phase::Half(_))),
+            Move::Record => matches!(phase, Some(Phase::Knows(_))),
+            Move::Send
+            | Move::TakeOver
+            | Move::LosesAnswer
+            | Move::LosesWrite
+            | Move::DelaysWrite
+            | Move::Refuses(_) => matches!(phase, Some(Phase::Sends(_))),
+            Move::FrozenSends => self.frozen.is_some(),
+            Move::Crash => phase.is_some(),
+            _ => true,
+        }
+    }
+
+    pub(super) fn bay_mut(&mut self) -> &mut Bay {
+        Arc::make_mut(&mut self.bay)
     }
 
     /// What the world shows after a move.
@@ -125,11 +152,11 @@ impl State {
                 let seen = Observation {
                     at: now,
                     node: Some(view::node(&self.bay.node)),
-                    provider: Some(*provider),
+                    provider: Some(Arc::unwrap_or_clone(provider)),
                 };
                 let case = self.case_mut()?;
                 self.worker = match worker::think(rules.product, rules.strategy, case, &seen, now) {
-                    Thought::Send(action) => Some(Phase::Sends(Outgoing { action, saw })),
+                    Thought::Send(action) => Some(Phase::Sends(Arc::new(Outgoing { action, saw }))),
                     Thought::Wait(_) => Some(Phase::Idle),
                     Thought::End => None,
                 };
@@ -201,7 +228,7 @@ impl State {
         self.frozen.take_if(|frozen| !frozen.sender);
     }
 
-    fn freeze(&mut self, outgoing: Outgoing, sender: bool) -> Option<()> {
+    fn freeze(&mut self, outgoing: Arc<Outgoing>, sender: bool) -> Option<()> {
         if self.frozen.is_some() {
             return None;
         }
@@ -248,13 +275,13 @@ impl State {
         outgoing: &Outgoing,
         rules: Rules<'_>,
     ) -> (Result<(), unprovision::core::RefusalKind>, Option<Breach>) {
-        let before = self.bay.clone();
+        let before = Arc::clone(&self.bay);
         let services = Services {
             old_placement: rules.scope.old_placement,
             busy: false,
         };
         let (sent, at) = (rules.product.sends(), self.bay.node.next_moment());
-        let answer = apply::apply(&mut self.bay, &outgoing.action, sent, services, at);
+        let answer = apply::apply(self.bay_mut(), &outgoing.action, sent, services, at);
         if answer.is_err() {
             return (answer, None);
         }

@@ -3,6 +3,8 @@
 //! It mirrors `unprovision::orchestrator`: the provider is read first and the node last, what is new is recorded, the
 //! intent is on record before the write leaves and its outcome afterwards.
 
+use std::sync::Arc;
+
 use ironic_client::Node;
 use jiff::Timestamp;
 use placement_client::ProviderUuid;
@@ -22,9 +24,9 @@ pub enum Phase {
     /// About to look, now or after a wait.
     Idle,
     /// Has read the provider; the node is read next.
-    Half(Box<ProviderView>),
+    Half(Arc<ProviderView>),
     /// The intent is on record; the write has not left.
-    Sends(Outgoing),
+    Sends(Arc<Outgoing>),
     /// It knows what became of the write; the journal does not.
     Knows(Event),
 }
@@ -73,8 +75,8 @@ pub enum Thought {
 }
 
 /// Reads the provider.
-pub fn read_provider(bay: &Bay, case: &Case) -> Box<ProviderView> {
-    Box::new(view::provider(
+pub fn read_provider(bay: &Bay, case: &Case) -> Arc<ProviderView> {
+    Arc::new(view::provider(
         &bay.provider,
         ProviderUuid(bay.node.uuid.0),
         case.guard(),

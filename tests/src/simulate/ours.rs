@@ -1,5 +1,7 @@
 //! Our side of a world: workers, and what happens to their process.
 
+use std::sync::Arc;
+
 use jiff::SignedDuration;
 use placement_client::ProviderUuid;
 use unprovision::core::{ActionKind, Case, CaseState, Limits, Observation, RefusalKind, open};
@@ -48,7 +50,7 @@ impl Fleet<'_> {
             Some(Phase::Half(provider)) => {
                 let stale = self.dice.chance(300);
                 let mut seen = self.observe(index, stale);
-                seen.provider = Some(*provider);
+                seen.provider = Some(Arc::unwrap_or_clone(provider));
                 self.think(index, &seen, stale);
             }
             Some(Phase::Sends(outgoing)) => self.send(index, outgoing),
@@ -125,7 +127,7 @@ impl Fleet<'_> {
             Thought::Send(action) => {
                 self.tell(index, |_| format!("decides: {action}"));
                 let pause = self.latency();
-                self.go_on(index, Phase::Sends(Outgoing { action, saw }), pause);
+                self.go_on(index, Phase::Sends(Arc::new(Outgoing { action, saw })), pause);
             }
             Thought::Wait(until) => {
                 let slot = &mut self.slots[index];
@@ -164,7 +166,7 @@ impl Fleet<'_> {
         }
     }
 
-    fn send(&mut self, index: usize, outgoing: Outgoing) {
+    fn send(&mut self, index: usize, outgoing: Arc<Outgoing>) {
         let refused = |kind| worker::answered(Err(kind));
         let event = if self.now < self.away_until {
             self.fault("write refused: away");
@@ -186,7 +188,7 @@ impl Fleet<'_> {
     }
 
     /// The answer is lost: the write is applied, is not, or will be.
-    fn lose(&mut self, index: usize, outgoing: Outgoing) {
+    fn lose(&mut self, index: usize, outgoing: Arc<Outgoing>) {
         match self.dice.below(3) {
             0 => {
                 self.fault("answer lost, applied");

@@ -1,5 +1,7 @@
 //! One node of a world, with its case.
 
+use std::sync::Arc;
+
 use ironic_client::NodeUuid;
 use jiff::{SignedDuration, Timestamp};
 use unprovision::core::{Case, CaseId, CaseState, Limits, TearDownRequest, guard_consumer};
@@ -29,7 +31,7 @@ pub(super) struct Slot {
     /// How soon it would look again by itself, and how often it has in vain.
     pub(super) patience: Option<SignedDuration>,
     pub(super) in_vain: u32,
-    pub(super) late: Option<(Outgoing, bool)>,
+    pub(super) late: Option<(Arc<Outgoing>, bool)>,
     pub(super) overtaken: bool,
     pub(super) exposed: Option<Breach>,
     pub(super) watch: Watch,
