@@ -98,6 +98,20 @@ fn what_failed_is_tried_again_only_where_that_was_asked_for_and_as_often() {
     ]);
 }
 
+/// The failure is from before what was sent again: a lagging replica shows it for a minute at most.
+#[test]
+fn a_failure_that_was_answered_already_is_not_answered_again() {
+    let error = broken(ProvisionState::Error);
+    let clean_failed = broken(ProvisionState::CleanFailed);
+    let since = error.provision_updated_at;
+    let repeated = allowing(1, 0).applied(150, unprovision(&error));
+    let cured = allowing(0, 1).applied(150, Action::Manage { since });
+    for (story, node, after) in [(&repeated, &error, "failed"), (&cured, &clean_failed, "manage")] {
+        assert_eq!(word(&decided(story, node, 209)), "wait", "{after}");
+        assert_eq!(word(&decided(story, node, 210)), after);
+    }
+}
+
 #[test]
 fn a_manageable_node_goes_on_only_in_a_cure_of_ours() {
     let manageable = || broken(ProvisionState::Manageable);

@@ -4,7 +4,7 @@ use ironic_client::{Node, ProvisionState};
 use placement_client::{ConsumerGeneration, ConsumerUuid, ProviderUuid, Units};
 use std::collections::BTreeMap;
 use unprovision::core::{Action, Decision, Giver, Outcome, decide};
-use unprovision::strategy::ReserveOnDelete;
+use unprovision::strategy::{HandOver, ReserveOnDelete};
 
 use crate::build::{
     ELSEWHERE, ProviderExt, STRANGER, Story, at, guard, in_use, instance, node, one_unit, provider, reserve,
@@ -99,4 +99,19 @@ fn a_reservation_does_not_outlast_the_next_tenants_deployment() {
         );
         assert!(!matches!(exposed, Decision::Act(_)), "{exposed:?}");
     }
+}
+
+#[test]
+fn a_case_that_ends_with_the_node_held_does_not_wait_for_what_may_still_arrive() {
+    let failed = Node {
+        last_error: Some("it broke".to_owned()),
+        ..node(ProvisionState::CleanFailed)
+    };
+    let case = Story::tear_down().torn_down().unknown(200, reserve()).case();
+    let held = seen(failed, provider().reserved(1).held_by(guard()));
+    let decision = decide(&HandOver, &case, &held, at(201));
+    let Decision::End(ending) = decision else {
+        panic!("{decision:?}")
+    };
+    assert_eq!((ending.outcome, ending.held), (Outcome::Failed, true));
 }

@@ -103,3 +103,42 @@ fn novas_own_delete_has_two_minutes() {
     let late = decide(by_name("hand-over").unwrap(), &case, &seen, at(221));
     assert!(matches!(late, Decision::End(_)), "{late:?}");
 }
+
+#[test]
+fn what_keeps_a_node_from_coming_back_is_told() {
+    let case = Story::tear_down().torn_down().case();
+    let told = |node: Node| {
+        let seen = seen(node, provider().held_by(guard()));
+        match decide(by_name("hand-over").unwrap(), &case, &seen, at(NOW)) {
+            Decision::Wait(wait) => wait.for_what.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let stopped = |reason: Option<&str>, fault: Option<&str>| Node {
+        maintenance: true,
+        maintenance_reason: reason.map(str::to_owned),
+        fault: fault.map(|fault| fault.to_owned().into()),
+        ..node(ProvisionState::CleanWait)
+    };
+    let powerless = Node {
+        power_state: None,
+        ..node(ProvisionState::Available)
+    };
+    #[rustfmt::skip]
+    let rows = [
+        (node(ProvisionState::CleanWait), "the node is `clean wait`"),
+        (node(ProvisionState::CleanHold), "openstack baremetal node unhold"),
+        (node(ProvisionState::Manageable), "openstack baremetal node provide"),
+        (node(ProvisionState::Verifying), "`verifying`: somebody works on it"),
+        (node(ProvisionState::InspectWait), "`inspect wait`: somebody works on it"),
+        (node("moonwalking".into()), "does not know: `moonwalking`"),
+        (powerless, "power is unknown"),
+        (stopped(Some("RMA 7"), Some("power failure")), "(RMA 7)"),
+        (stopped(Some(""), Some("power failure")), "(power failure)"),
+        (stopped(None, None), "(no reason given)"),
+    ];
+    for (node, words) in rows {
+        let told = told(node);
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}
