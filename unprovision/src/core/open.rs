@@ -106,7 +106,7 @@ pub fn open(request: &TearDownRequest, seen: &Observation, now: Timestamp) -> Re
     let Some(provider) = &seen.provider else {
         return Err(CannotOpen::NoProvider(shown));
     };
-    let class = class(request, node, Some(provider), &shown)?;
+    let class = class(request, node, provider, &shown)?;
     let nova = provider.is_novas();
     if nova && !request.nova_record_remains {
         return Err(CannotOpen::NovaManages {
@@ -114,7 +114,7 @@ pub fn open(request: &TearDownRequest, seen: &Observation, now: Timestamp) -> Re
             instance: request.instance,
         });
     }
-    let mut found = found(request, node, seen.provider.as_ref(), class, nova);
+    let mut found = found(request, node, provider, class, nova);
     if let Some(strategy) = by_name(&request.strategy) {
         if strategy.uses_tag() {
             found.tag = Some(tag(request, node, provider, &shown)?);
@@ -198,10 +198,9 @@ fn state_fits(node: &Node, shown: &str) -> Result<(), CannotOpen> {
 fn class(
     request: &TearDownRequest,
     node: &Node,
-    provider: Option<&ProviderView>,
+    view: &ProviderView,
     shown: &str,
-) -> Result<Option<ResourceClass>, CannotOpen> {
-    let Some(view) = provider else { return Ok(None) };
+) -> Result<ResourceClass, CannotOpen> {
     let named = node
         .resource_class
         .as_deref()
@@ -235,27 +234,25 @@ fn class(
             holder: *holder,
             asked: request.instance,
         }),
-        _ => Ok(Some(class)),
+        _ => Ok(class),
     }
 }
 
 fn found(
     request: &TearDownRequest,
     node: &Node,
-    provider: Option<&ProviderView>,
-    class: Option<ResourceClass>,
+    view: &ProviderView,
+    class: ResourceClass,
     nova: bool,
 ) -> Found {
-    let held = provider.and_then(|view| view.holders.get(&ConsumerUuid(request.instance)));
-    let inventory = class
-        .as_ref()
-        .and_then(|class| provider?.inventories.inventories.get(class));
+    let held = view.holders.get(&ConsumerUuid(request.instance));
+    let inventory = view.inventories.inventories.get(&class);
     Found {
         name: node.name.clone(),
         provision_state: node.provision_state.clone(),
         provision_updated_at: node.provision_updated_at,
         reserved: inventory.map_or(0, |inventory| inventory.reserved),
-        class,
+        class: Some(class),
         owner: held.and_then(|held| held.all.consumer.clone()),
         units: held.map(|held| held.units.clone()).unwrap_or_default(),
         nova,

@@ -6,6 +6,7 @@
 )]
 
 mod again;
+mod begin;
 mod build;
 mod by_hand;
 mod cures;
