@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ironic_client::{Node, NodeUuid};
+use placement_client::ConsumerUuid;
 use unprovision_session::Class;
 
 use crate::core::{Action, Observation, Refusal, RefusalKind};
@@ -25,6 +26,18 @@ pub use openstack::OpenStack;
 pub struct Reads {
     /// The provider's traits.
     pub traits: bool,
+    /// Who probably holds a unit: what else it holds is asked at the same time, instead of once that is known.
+    pub holder: Option<ConsumerUuid>,
+}
+
+impl Reads {
+    /// Whatever there is to know of a provider that nothing is known of.
+    pub fn everything() -> Self {
+        Self {
+            traits: true,
+            holder: None,
+        }
+    }
 }
 
 /// A cloud: Ironic and Placement together.

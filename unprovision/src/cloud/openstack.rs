@@ -70,31 +70,38 @@ impl OpenStack {
                 false => Ok(None),
             }
         };
+        let probable = async {
+            match reads.holder {
+                Some(holder) => self.placement.consumer_allocations(holder).await.map(Some),
+                None => Ok(None),
+            }
+        };
         let read = futures::try_join!(
             self.placement.inventories(uuid),
             self.placement.provider_allocations(uuid),
-            traits
+            traits,
+            probable
         );
-        let (inventories, allocations, traits) = match read {
+        let (inventories, allocations, traits, probable) = match read {
             Ok(read) => read,
             Err(error) if error.kind == PlacementKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let holders = allocations
-            .allocations
-            .into_iter()
-            .map(|(consumer, of)| async move {
-                let all = self.placement.consumer_allocations(consumer).await?;
-                let ours = all.consumer.as_ref().is_some_and(|owner| self.is_ours(owner));
-                Ok::<_, CloudError>((
-                    consumer,
-                    HeldBy {
-                        units: of.units,
-                        all,
-                        ours,
-                    },
-                ))
-            });
+        let known = |consumer| probable.clone().filter(|_| reads.holder == Some(consumer));
+        let holders = allocations.allocations.into_iter().map(|(consumer, of)| {
+            let known = known(consumer);
+            async move {
+                let all = match known {
+                    Some(known) => known,
+                    None => self.placement.consumer_allocations(consumer).await?,
+                };
+                let (units, ours) = (
+                    of.units,
+                    all.consumer.as_ref().is_some_and(|owner| self.is_ours(owner)),
+                );
+                Ok::<_, CloudError>((consumer, HeldBy { units, all, ours }))
+            }
+        });
         let holders = try_join_all(holders).await?.into_iter().collect();
         Ok(Some(ProviderView {
             inventories,

@@ -136,7 +136,7 @@ impl Guard {
     async fn open(&self, node: NodeUuid) -> Result<Option<(CaseId, Box<Observation>)>, RunError> {
         let seen = {
             let _place = self.parts.looks.acquire().await;
-            self.parts.cloud.observe(node, Reads { traits: true }).await?
+            self.parts.cloud.observe(node, Reads::everything()).await?
         };
         let now = self.parts.clock.now();
         let (id, mut first) = match open_guard(&seen, self.memory.instance_of(node), &self.policy(), now) {

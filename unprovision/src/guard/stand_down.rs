@@ -40,7 +40,7 @@ impl Guard {
             if self.memory.case_of(node).is_some() {
                 continue;
             }
-            let seen = self.parts.cloud.observe(node, Reads { traits: true }).await?;
+            let seen = self.parts.cloud.observe(node, Reads::everything()).await?;
             let Some(consumer) = seen.provider.as_ref().and_then(|view| view.our_hold()) else {
                 continue;
             };

@@ -215,7 +215,7 @@ impl Orchestrator {
         let seen = self
             .parts
             .cloud
-            .observe(request.node, Reads { traits: true })
+            .observe(request.node, Reads::everything())
             .await?;
         Ok(open(request, &seen, self.parts.clock.now())?)
     }

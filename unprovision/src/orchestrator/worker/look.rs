@@ -31,6 +31,7 @@ impl Worker<'_> {
         // Whoever made a provider that was not there at the start is asked again.
         let reads = Reads {
             traits: self.strategy.uses_tag() || self.case.is_guard() && !self.case.found.nova,
+            holder: self.case.holds_the_unit().then(|| self.case.guard()),
         };
         let (mut failed, mut missing) = (0, 0);
         loop {
