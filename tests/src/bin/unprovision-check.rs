@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use unprovision::strategy::{self, Strategy};
-use unprovision_testkit::checker::{Report, Scope, Verdict, examine};
+use unprovision_testkit::checker::{Report, Scope, Verdict, World, examine};
 use unprovision_testkit::model::AsIs;
 
 /// So many things go wrong beside Nova, and twice as many without it and to our own processes, unless said otherwise.
@@ -117,13 +117,26 @@ fn markdown(verdict: &Verdict) -> String {
         violations,
         ..
     } = verdict;
-    let mut text = format!("\n## `{strategy}`\n\n{states} states, {moves} moves, {violations} violations. ");
-    if verdict.window.is_none() {
-        text.push_str("No window.\n");
+    let mut text = format!(
+        "\n## `{strategy}`\n\n{states} states, {moves} moves, {violations} violations\n\n\
+         | world | may go wrong | states | moves | longest shortest way |\n| --- | --- | --- | --- | --- |\n"
+    );
+    for world in &verdict.worlds {
+        let World {
+            world,
+            disturbances,
+            states,
+            moves,
+            depth,
+        } = world;
+        let _ = writeln!(
+            text,
+            "| {world} | {disturbances} | {states} | {moves} | {depth} |"
+        );
     }
-    text.push_str("```text");
-    text.push_str(&traces(verdict));
-    text.push_str("```\n");
-    text.replace(". ```text```", ".")
-        .replace(" ```text\n", "\n\n```text\n")
+    let ways = traces(verdict);
+    if !ways.is_empty() {
+        let _ = writeln!(text, "\n```text{ways}```");
+    }
+    text
 }

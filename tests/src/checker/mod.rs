@@ -17,4 +17,4 @@ pub use scope::{Budget, Scope};
 pub use search::{Report, check, check_until};
 pub use state::State;
 pub use trace::Trace;
-pub use verdict::{Verdict, Violation, Window, breach_of, examine};
+pub use verdict::{Verdict, Violation, Window, World, breach_of, examine};

@@ -78,6 +78,15 @@ impl Budget {
         }
     }
 
+    /// In words: how much may go wrong.
+    pub fn words(&self) -> String {
+        match (self.all, *self == Self::of_ours(self.all)) {
+            (0, _) => "nothing".to_owned(),
+            (all, true) => format!("{all} deaths of our own processes"),
+            (all, false) => format!("any {all}"),
+        }
+    }
+
     /// What cannot be spent any more makes no difference.
     pub(super) fn cap(&mut self) {
         let all = self.all;

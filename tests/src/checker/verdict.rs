@@ -16,6 +16,8 @@ pub struct Verdict {
     pub states: usize,
     /// How many moves lead from one to another.
     pub moves: usize,
+    /// The worlds that were searched.
+    pub worlds: Vec<World>,
     /// What was broken and is not declared: how many kinds, in how many worlds.
     pub violations: usize,
     /// The window that was found where the strategy declares one; the shortest.
@@ -29,6 +31,33 @@ pub struct Verdict {
     /// The violations, each with the shortest way there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub violated: Vec<Violation>,
+}
+
+/// A world that was searched.
+#[derive(Clone, Debug, Serialize)]
+pub struct World {
+    /// Its name.
+    pub world: &'static str,
+    /// How much may go wrong.
+    pub disturbances: String,
+    /// How many different states there are.
+    pub states: usize,
+    /// How many moves lead from one to another.
+    pub moves: usize,
+    /// The longest of the shortest ways to a state.
+    pub depth: usize,
+}
+
+impl From<&Report> for World {
+    fn from(report: &Report) -> Self {
+        Self {
+            world: report.scope.name,
+            disturbances: report.scope.budget.words(),
+            states: report.states,
+            moves: report.moves,
+            depth: report.depth,
+        }
+    }
 }
 
 /// A window: where, and the shortest way into it.
@@ -102,6 +131,7 @@ pub fn examine(
         strategy: strategy.name(),
         states: reports.iter().map(|report| report.states).sum(),
         moves: reports.iter().map(|report| report.moves).sum(),
+        worlds: reports.iter().map(World::from).collect(),
         violations: violated.len(),
         window: windows.next(),
         further_windows: windows.collect(),
