@@ -1,81 +1,117 @@
-//! For the tests: the process kills itself at the N-th point, before or after a journal append or a write to the cloud.
+//! For the tests: the process kills itself at a point, before or after a journal append or a request that writes.
 //!
-//! Only with the feature `crash-points`, and only where `CRASH_AT` names N. It dies as by `kill -9`: nothing is
-//! flushed, closed or told.
+//! Only with the feature `crash-points`, and only where `CRASH_AT` says something. Each point that is passed is told on standard
+//! error, as `crash point: NTH WORDS`, NTH for what happens several times. The process dies at the one that the variable
+//! names, as by `kill -9`: nothing is flushed, closed or told.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures::stream::BoxStream;
+use http::{Request, Response};
 use rustix::process::{Signal, getpid, kill_process};
-use unprovision::cloud::{Cloud, CloudError, Reads};
-use unprovision::core::{Action, CaseId, Entry, Observation};
+use unprovision::core::{CaseId, Entry, Event};
 use unprovision::journal::{Journal, JournalError, Seq};
-use unprovision::{Node, NodeUuid};
+use unprovision_session::{Transport, TransportError};
+use uuid::Uuid;
 
 /// Which point is the last.
 const VARIABLE: &str = "CRASH_AT";
 
-/// Counts the points that were passed.
+/// One for the whole process: the points are those of its journal and of both transports.
+static FUSE: LazyLock<Option<Fuse>> = LazyLock::new(|| {
+    let last = std::env::var(VARIABLE).ok()?;
+    Some(Fuse {
+        last,
+        passed: Mutex::default(),
+    })
+});
+
+/// Counts the points that were passed, by their words.
 #[derive(Debug)]
 struct Fuse {
-    last: u32,
-    passed: AtomicU32,
+    last: String,
+    passed: Mutex<BTreeMap<String, u32>>,
 }
 
 impl Fuse {
-    fn pass(&self, point: impl fmt::Display) {
-        let nth = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
-        if nth == self.last {
-            eprintln!("crash point {nth}: {point}");
+    fn pass(&self, words: String) {
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let nth = passed.entry(words.clone()).or_default();
+        *nth += 1;
+        let point = format!("{nth} {words}");
+        eprintln!("crash point: {point}");
+        if point == self.last {
             // A process may always signal itself.
             let _ = kill_process(getpid(), Signal::KILL);
         }
     }
 }
 
-#[derive(Debug)]
-struct MortalCloud(Arc<dyn Cloud>, Arc<Fuse>);
-
-#[derive(Debug)]
-struct MortalJournal(Arc<dyn Journal>, Arc<Fuse>);
-
-/// The cloud and the journal, with the points in them where the environment asks for that.
-pub(crate) fn fit(cloud: Arc<dyn Cloud>, journal: Arc<dyn Journal>) -> (Arc<dyn Cloud>, Arc<dyn Journal>) {
-    let Some(last) = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()) else {
-        return (cloud, journal);
-    };
-    let fuse = Arc::new(Fuse {
-        last,
-        passed: AtomicU32::new(0),
+/// Identifiers differ from node to node, and their points do not.
+fn without_uuids(text: &str) -> String {
+    let words = text.split_inclusive([' ', '/', ',']);
+    let shown = words.map(|word| {
+        let bare = word.trim_end_matches([' ', '/', ',']);
+        match Uuid::try_parse(bare) {
+            Ok(_) => word.replace(bare, "*"),
+            Err(_) => word.to_owned(),
+        }
     });
-    (
-        Arc::new(MortalCloud(cloud, Arc::clone(&fuse))),
-        Arc::new(MortalJournal(journal, fuse)),
-    )
+    shown.collect()
+}
+
+#[derive(Debug)]
+struct MortalTransport(Arc<dyn Transport>, &'static Fuse);
+
+#[derive(Debug)]
+struct MortalJournal(Arc<dyn Journal>, &'static Fuse);
+
+/// The transport, with the points in it where the environment asks for that.
+pub(crate) fn transport(transport: Arc<dyn Transport>) -> Arc<dyn Transport> {
+    match &*FUSE {
+        Some(fuse) => Arc::new(MortalTransport(transport, fuse)),
+        None => transport,
+    }
+}
+
+/// The same for the journal.
+pub(crate) fn journal(journal: Arc<dyn Journal>) -> Arc<dyn Journal> {
+    match &*FUSE {
+        Some(fuse) => Arc::new(MortalJournal(journal, fuse)),
+        None => journal,
+    }
+}
+
+/// What is appended, without what differs from run to run.
+fn in_words(new: &[Entry]) -> String {
+    let words = new.iter().map(|entry| match &entry.event {
+        Event::Intended { write } => format!("intended to {write}"),
+        Event::Saw { provision_state, .. } => format!("saw {provision_state}"),
+        other => {
+            let shown = format!("{other:?}").to_lowercase();
+            shown.split([' ', '{']).next().unwrap_or_default().to_owned()
+        }
+    });
+    without_uuids(&words.collect::<Vec<_>>().join(", "))
 }
 
 #[async_trait]
-impl Cloud for MortalCloud {
-    async fn find(&self, uuid_or_name: &str) -> Result<Option<Node>, CloudError> {
-        self.0.find(uuid_or_name).await
-    }
-
-    async fn nodes(&self, nodes: &[NodeUuid]) -> Result<BTreeMap<NodeUuid, Node>, CloudError> {
-        self.0.nodes(nodes).await
-    }
-
-    async fn observe(&self, node: NodeUuid, reads: Reads) -> Result<Observation, CloudError> {
-        self.0.observe(node, reads).await
-    }
-
-    async fn apply(&self, node: NodeUuid, action: &Action) -> Result<(), CloudError> {
-        self.1.pass(format_args!("before the write: {action}"));
-        let answer = self.0.apply(node, action).await;
-        self.1.pass(format_args!("after the write: {action}"));
+impl Transport for MortalTransport {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        if request.method().is_safe() {
+            return self.0.send(request).await;
+        }
+        let words = without_uuids(&format!(
+            "the request: {} {}",
+            request.method(),
+            request.uri().path()
+        ));
+        self.1.pass(format!("before {words}"));
+        let answer = self.0.send(request).await;
+        self.1.pass(format!("after {words}"));
         answer
     }
 }
@@ -83,10 +119,10 @@ impl Cloud for MortalCloud {
 #[async_trait]
 impl Journal for MortalJournal {
     async fn append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<Seq, JournalError> {
-        let events = new.iter().map(|entry| &entry.event).collect::<Vec<_>>();
-        self.1.pass(format_args!("before the entry: {events:?}"));
+        let words = in_words(new);
+        self.1.pass(format!("before the entry: {words}"));
         let answer = self.0.append(case, after, new).await;
-        self.1.pass(format_args!("after the entry: {events:?}"));
+        self.1.pass(format!("after the entry: {words}"));
         answer
     }
 

@@ -12,7 +12,7 @@ use unprovision::core::guard_owner;
 use unprovision::guard::{Adapters, GuardObserver};
 use unprovision::journal::{Journal, MemoryJournal, SqliteJournal};
 use unprovision::orchestrator::Orchestrator;
-use unprovision_session::{Auth, Clouds, ConfigError, HttpTransport, Service};
+use unprovision_session::{Auth, Clouds, ConfigError, HttpTransport, Service, Transport};
 
 use crate::config::{Config, set};
 use crate::failure::Usage;
@@ -61,8 +61,6 @@ pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool, moved: bool
     let (openstack, identity) = openstack(config, tls, &clock).await?;
     let cloud: Arc<dyn Cloud> = Arc::new(openstack);
     let journal = journal(&config.journal).await?;
-    #[cfg(feature = "crash-points")]
-    let (cloud, journal) = crate::crash_points::fit(cloud, journal);
     let mut builder = Orchestrator::builder(Arc::clone(&cloud), journal, Arc::clone(&clock))
         .poll(config.poll.get())
         .concurrency(config.concurrency);
@@ -90,36 +88,19 @@ pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> a
     let (openstack, identity) = openstack(config, tls, &clock).await?;
     let openstack = Arc::new(openstack);
     let fleet: Arc<dyn Fleet> = Arc::<OpenStack>::clone(&openstack);
-    let (cloud, journal): (Arc<dyn Cloud>, _) = (openstack, journal(&config.journal).await?);
-    #[cfg(feature = "crash-points")]
-    let (cloud, journal) = crate::crash_points::fit(cloud, journal);
+    let journal = journal(&config.journal).await?;
     let lines = Lines::new(config.log.format, Arc::clone(&clock));
     let observer: Arc<dyn GuardObserver> = match quiet {
         true => Arc::new(Alarms(lines)),
         false => Arc::new(lines),
     };
     Ok(Adapters {
-        cloud,
+        cloud: openstack,
         fleet,
         journal,
         clock,
         observer,
         identity: Some(identity),
-    })
-}
-
-/// What the audit looks at; nothing is sent to the cloud yet.
-pub(crate) async fn audited(config: &Config, tls: &Tls) -> anyhow::Result<OpenStack> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    Ok(openstack(config, tls, &clock).await?.0)
-}
-
-/// The journal where there is one: whoever only reads it makes none.
-pub(crate) async fn journal_if_any(place: &str) -> anyhow::Result<Option<Arc<dyn Journal>>> {
-    let is_there = place == IN_MEMORY || Path::new(place).exists();
-    Ok(match is_there {
-        true => Some(journal(place).await?),
-        false => None,
     })
 }
 
@@ -136,9 +117,12 @@ async fn openstack(
         user_id: config.guard.user_id.clone(),
         ..guard_owner()
     };
+    let [ironic, placement]: [Arc<dyn Transport>; 2] = [Arc::new(ironic), Arc::new(placement)];
+    #[cfg(feature = "crash-points")]
+    let [ironic, placement] = [ironic, placement].map(crate::crash_points::transport);
     let openstack = OpenStack::new(
-        Arc::new(IronicClient::new(Arc::new(ironic))),
-        Arc::new(PlacementClient::new(Arc::new(placement))),
+        Arc::new(IronicClient::new(ironic)),
+        Arc::new(PlacementClient::new(placement)),
         Arc::clone(clock),
     );
     Ok((openstack.with_owner(owner), identity))
@@ -216,6 +200,13 @@ async fn transport(config: &Config, service: Service, auth: Auth) -> Result<Http
 }
 
 async fn journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
+    let journal = open_journal(place).await?;
+    #[cfg(feature = "crash-points")]
+    let journal = crate::crash_points::journal(journal);
+    Ok(journal)
+}
+
+async fn open_journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
     match place {
         "" => Err(Usage(
             "nobody says where the journal is: set `journal`, XDG_STATE_HOME or HOME".to_owned(),

@@ -174,11 +174,6 @@ impl Placement for PlacementClient {
             .map(|Providers { resource_providers }| resource_providers)
     }
 
-    async fn delete_provider(&self, provider: ProviderUuid) -> Result<(), Error> {
-        self.write(request::delete_provider(self.microversion().await?, provider)?)
-            .await
-    }
-
     async fn inventories(&self, provider: ProviderUuid) -> Result<Inventories, Error> {
         self.call(
             request::part_of_provider(self.microversion().await?, provider, "inventories")?,
@@ -237,7 +232,7 @@ impl Placement for PlacementClient {
     async fn provider_allocations(&self, provider: ProviderUuid) -> Result<ProviderAllocations, Error> {
         self.call(
             request::part_of_provider(self.microversion().await?, provider, "allocations")?,
-            answer::holders,
+            answer::json,
         )
         .await
     }

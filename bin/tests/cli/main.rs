@@ -8,7 +8,6 @@
 )]
 
 mod asking;
-mod audit;
 mod carry_on;
 mod config;
 mod delete;
@@ -16,7 +15,6 @@ mod guard;
 mod help;
 mod outcomes;
 mod refused;
-mod repairs;
 mod secrets;
 mod seen;
 mod support;

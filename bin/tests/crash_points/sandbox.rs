@@ -1,68 +1,103 @@
-//! On the sandbox: all single points, and all pairs of them.
+//! A tear-down on the sandbox: all single points, and all pairs of them.
 
+use futures::future::join_all;
+use unprovision::NodeUuid;
+use unprovision::core::{CaseId, Entry, Event, Outcome};
+use unprovision::journal::{Journal, SqliteJournal};
 use unprovision::strategy;
 use unprovision_testkit::rig::protected_by;
 use unprovision_testkit::sandbox::ironic::State;
 
-use crate::support::{Cloud, Deployed, Ran, finish, quick};
-use crate::{End, at_each_point, end, nothing_is_open};
+use crate::record::{self, Before, Left, add_foreign_things, among_others, seen};
+use crate::support::{Cloud, Deployed, Ran, finish_within, quick};
+use crate::{
+    End, LIMIT, NOWHERE, after, assert_recovered, at_each, at_each_pair, has_died, lanes, nothing_is_open,
+    points,
+};
 
 /// Fewer points than an undisturbed run must have: each write has an intent and an outcome around it.
-const AT_LEAST: u32 = 20;
+const AT_LEAST: usize = 20;
 /// A write whose outcome died with the process may be sent once more.
 const SENT_AGAIN: usize = 1;
 
 /// A node with an instance, and how a process that lives on treats it.
 struct Story {
     strategy: &'static str,
-    /// The writes of the undisturbed run.
+    /// The points of the undisturbed run.
+    points: Vec<String>,
+    /// Its writes.
     writes: Vec<String>,
+    /// What it leaves.
+    left: Vec<Left>,
 }
 
 impl Story {
     async fn of(strategy: &'static str) -> Self {
-        let cloud = Cloud::start(quick(1)).await;
-        let one = cloud.only();
-        let ran = carry_on(&cloud, &one, strategy, None).await;
+        let (cloud, one) = cloud().await;
+        let ran = carry_on(&cloud, &one, strategy, NOWHERE).await;
         assert_eq!(ran.assert_code(0).row()["outcome"], "returned");
-        let writes = cloud.writes();
-        Self { strategy, writes }
+        let (points, writes) = (points(&ran.stderr), cloud.writes());
+        // By what others saw, none is missing.
+        assert_eq!(after(&points, "request"), writes.len(), "{strategy}: {points:#?}");
+        assert_eq!(
+            after(&points, "entry"),
+            entries(&cloud, &one).await.len(),
+            "{strategy}"
+        );
+        Self {
+            strategy,
+            points,
+            writes,
+            left: record::all(&cloud),
+        }
     }
 
     /// Dies at these points, one process after the other; the next one carries on to the end.
-    async fn dies(&self, points: &[u32]) -> End {
-        let cloud = Cloud::start(quick(1)).await;
-        let one = cloud.only();
-        let before = provider(&cloud, &one);
-        let mut died = Vec::new();
-        for point in points {
-            match end(&carry_on(&cloud, &one, self.strategy, Some(*point)).await) {
-                End::Died(at) => died.push(at),
-                End::Survived => return End::Survived,
+    async fn dies(&self, at: &[String]) -> End {
+        let (cloud, one) = cloud().await;
+        let before = Before::of(&cloud, &one);
+        for point in at {
+            if !has_died(&carry_on(&cloud, &one, self.strategy, point).await, point) {
+                return End::Survived;
             }
         }
-        let what = format!("{}, {}", self.strategy, died.join(", then "));
-        let ran = carry_on(&cloud, &one, self.strategy, None).await;
+        let what = format!("{}, dies {}", self.strategy, at.join(", then "));
+        let ran = carry_on(&cloud, &one, self.strategy, NOWHERE).await;
         assert_eq!(ran.code, Some(0), "{what}: {}", ran.stderr);
 
         cloud.assert_returned_to(protected_by(self.strategy), one.node);
-        assert_eq!(provider(&cloud, &one), before, "{what}: something is left");
+        assert_eq!(record::all(&cloud), self.left, "{what}: the end is another one");
+        let last = entries(&cloud, &one).await.pop().unwrap().event;
+        assert!(
+            matches!(&last, Event::Closed { ending } if ending.outcome == Outcome::Returned),
+            "{what}: {last:?}"
+        );
+        assert_eq!(before.touched(&cloud.sandbox().log()), [], "{what}");
         assert_eq!(cloud.tear_downs(one.node), 1, "{what}");
         let writes = cloud.writes();
-        let most = self.writes.len() + SENT_AGAIN * points.len();
+        let most = self.writes.len() + SENT_AGAIN * at.len();
         assert!(
             writes.len() <= most,
             "{what}: {writes:#?} instead of {:#?}",
             self.writes
         );
-        cloud.run(&["resume"]).await.assert_code(0);
+        // Whoever looks at everything finds nothing to do.
+        let sweep = finish_within(cloud.spawn(&["guard", "--once"]), LIMIT).await;
+        sweep.assert_code(0);
         assert_eq!(cloud.writes().len(), writes.len(), "{what}: all was done already");
-        End::Died(what)
+        End::Died(points(&ran.stderr))
     }
 }
 
+async fn cloud() -> (Cloud, Deployed) {
+    let cloud = Cloud::start(among_others(seen(quick(1)))).await;
+    let one = cloud.only();
+    add_foreign_things(&cloud, one.node);
+    (cloud, one)
+}
+
 /// What an operator does after a crash: what was begun is carried on, what never was is asked for again.
-async fn carry_on(cloud: &Cloud, one: &Deployed, strategy: &str, dies_at: Option<u32>) -> Ran {
+async fn carry_on(cloud: &Cloud, one: &Deployed, strategy: &str, dies_at: &str) -> Ran {
     let delete = [
         "delete",
         "node-0001",
@@ -75,50 +110,55 @@ async fn carry_on(cloud: &Cloud, one: &Deployed, strategy: &str, dies_at: Option
     let resume = ["resume", "-o", "json"];
     let never_begun =
         nothing_is_open(&cloud.home().join("journal.sqlite")).await && cloud.state(one.node) == State::Active;
-    run(cloud, if never_begun { &delete } else { &resume }, dies_at).await
+    let mut command = cloud.command(if never_begun { &delete } else { &resume });
+    command.env("CRASH_AT", dies_at).env("UNPROVISION_POLL", "250ms");
+    finish_within(command.spawn().unwrap(), LIMIT).await
 }
 
-async fn run(cloud: &Cloud, args: &[&str], dies_at: Option<u32>) -> Ran {
-    let mut command = cloud.command(args);
-    if let Some(point) = dies_at {
-        command.env("CRASH_AT", point.to_string());
-    }
-    finish(command.spawn().unwrap()).await
-}
-
-/// All that Placement has of the node, but the generation, which only ever grows.
-fn provider(cloud: &Cloud, one: &Deployed) -> impl PartialEq + std::fmt::Debug {
-    let provider = cloud
-        .sandbox()
-        .with(|world, _| world.provider(one.node).unwrap().clone());
-    (provider.inventories, provider.traits, provider.aggregates)
+/// What the journal has of the case.
+async fn entries(cloud: &Cloud, one: &Deployed) -> Vec<Entry> {
+    let journal = SqliteJournal::open(&cloud.home().join("journal.sqlite"))
+        .await
+        .unwrap();
+    let case = CaseId::tear_down(NodeUuid(one.node), one.instance.parse().unwrap());
+    journal.read(case).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_single_point_is_recovered_from() {
-    for strategy in strategy::ALL {
+    let lanes = &lanes();
+    let strategies = strategy::ALL.iter().map(|strategy| async {
         let story = Story::of(strategy.name()).await;
-        let points = at_each_point(async |point| story.dies(&[point]).await).await;
-        assert!(points >= AT_LEAST, "{}: only {points} points", story.strategy);
-        println!("{}: {points} points", story.strategy);
-    }
+        assert!(
+            story.points.len() >= AT_LEAST,
+            "{}: {:#?}",
+            story.strategy,
+            story.points
+        );
+        let points = at_each(lanes, &story.points, async |point| story.dies(&[point]).await).await;
+        println!("delete, {}: single points: {points}", story.strategy);
+        points
+    });
+    assert_recovered(join_all(strategies).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes long: `tests/measure crash` runs it"]
 async fn every_pair_of_points_is_recovered_from() {
-    for strategy in strategy::ALL {
+    let lanes = &lanes();
+    let strategies = strategy::ALL.iter().map(|strategy| async {
         let story = Story::of(strategy.name()).await;
-        let (mut first, mut pairs) = (0, 0);
-        loop {
-            first += 1;
-            let second = at_each_point(async |point| story.dies(&[first, point]).await).await;
-            if second == 0 && story.dies(&[first]).await == End::Survived {
-                break;
-            }
-            pairs += second;
-        }
-        assert!(pairs > AT_LEAST, "{}: only {pairs} pairs", story.strategy);
-        println!("{}: {pairs} pairs of points", story.strategy);
-    }
+        let pairs = at_each_pair(lanes, &story.points, async |both: Vec<String>| {
+            story.dies(&both).await
+        })
+        .await;
+        assert!(
+            pairs.pairs > story.points.len(),
+            "{}: only {pairs}",
+            story.strategy
+        );
+        println!("delete, {}: pairs: {pairs}", story.strategy);
+        pairs
+    });
+    assert_recovered(join_all(strategies).await);
 }

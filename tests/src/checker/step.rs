@@ -68,8 +68,7 @@ impl State {
             _ => broken.or(shown),
         };
         let by = |breach| match breach {
-            // Neither is ever excused, or made, by who was late.
-            Breach::Wiped | Breach::ExposedToPlainQueries => breach,
+            Breach::Wiped => breach,
             _ => Breach::ByFrozenWriter,
         };
         let broken = if next.overtaken { broken.map(by) } else { broken };

@@ -24,7 +24,6 @@ mod ask;
 mod build;
 mod call;
 pub mod config;
-pub mod drift;
 pub mod faults;
 mod fingerprint;
 pub mod handle;

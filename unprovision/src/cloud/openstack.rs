@@ -7,7 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::try_join_all;
 use ironic_client::{ErrorKind as IronicKind, Fault, Ironic, Node, NodeField, NodeFilter, NodeUuid, Verb};
-use jiff::Timestamp;
 use placement_client::{
     Consumer, ConsumerAllocations, ConsumerGeneration, ConsumerUuid, ErrorKind as PlacementKind, Placement,
     ProviderUuid, Units,
@@ -55,7 +54,7 @@ impl OpenStack {
         owner.project_id == self.owner.project_id && typed
     }
 
-    pub(super) async fn show(&self, node: &str) -> Result<Option<Node>, CloudError> {
+    async fn show(&self, node: &str) -> Result<Option<Node>, CloudError> {
         match self.ironic.show_node(node).await {
             Ok(node) => Ok(Some(node)),
             Err(error) if error.kind == IronicKind::NotFound => Ok(None),
@@ -63,12 +62,7 @@ impl OpenStack {
         }
     }
 
-    /// The provider, and when the newest of its allocations was made.
-    pub(super) async fn provider(
-        &self,
-        node: NodeUuid,
-        reads: Reads,
-    ) -> Result<Option<(ProviderView, Option<Timestamp>)>, CloudError> {
+    async fn provider(&self, node: NodeUuid, reads: Reads) -> Result<Option<ProviderView>, CloudError> {
         let uuid = ProviderUuid(node.0);
         let traits = async {
             match reads.traits {
@@ -109,12 +103,11 @@ impl OpenStack {
             }
         });
         let holders = try_join_all(holders).await?.into_iter().collect();
-        let view = ProviderView {
+        Ok(Some(ProviderView {
             inventories,
             traits,
             holders,
-        };
-        Ok(Some((view, allocations.newest)))
+        }))
     }
 
     /// Rule 3: the world must still be the one that was decided from, and the request leaves right away.
@@ -259,7 +252,7 @@ impl Cloud for OpenStack {
     }
 
     async fn observe(&self, node: NodeUuid, reads: Reads) -> Result<Observation, CloudError> {
-        let provider = self.provider(node, reads).await?.map(|(view, _)| view);
+        let provider = self.provider(node, reads).await?;
         let node = self.show(&node.to_string()).await?;
         Ok(Observation {
             at: self.clock.now(),
