@@ -104,6 +104,21 @@ pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> a
     })
 }
 
+/// What the audit looks at; nothing is sent to the cloud yet.
+pub(crate) async fn audited(config: &Config, tls: &Tls) -> anyhow::Result<OpenStack> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    Ok(openstack(config, tls, &clock).await?.0)
+}
+
+/// The journal where there is one: whoever only reads it makes none.
+pub(crate) async fn journal_if_any(place: &str) -> anyhow::Result<Option<Arc<dyn Journal>>> {
+    let is_there = place == IN_MEMORY || Path::new(place).exists();
+    Ok(match is_there {
+        true => Some(journal(place).await?),
+        false => None,
+    })
+}
+
 /// The cloud, and which one it is.
 async fn openstack(
     config: &Config,

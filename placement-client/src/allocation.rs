@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{ConsumerType, ConsumerUuid, Generation, ProviderUuid, ResourceClass};
@@ -76,4 +77,7 @@ pub struct ProviderAllocations {
     pub generation: Generation,
     /// By consumer.
     pub allocations: BTreeMap<ConsumerUuid, UnitsOf>,
+    /// When the newest of them was made, to the second; `None` where there is none, or the service does not say.
+    #[serde(skip)]
+    pub newest: Option<Timestamp>,
 }

@@ -10,7 +10,7 @@ use unprovision_session::{Class, Microversion, NotAcceptable, Resend, VersionRan
 
 use crate::error::fail;
 use crate::request::{Asked, VERSION_HEADER};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, ProviderAllocations};
 
 /// The body of an answer that says yes, in the microversion asked for; otherwise the error.
 pub(crate) fn accept(asked: &Asked, response: Response<Bytes>) -> Result<Bytes, Error> {
@@ -37,6 +37,19 @@ pub(crate) fn json<T: DeserializeOwned>(asked: &Asked, response: Response<Bytes>
     let body = accept(asked, Response::from_parts(parts, body))?;
     serde_json::from_slice(&body)
         .map_err(|error| unusable(asked, &head, ErrorKind::Unreadable, error.to_string()))
+}
+
+/// Who holds what of a provider. Allocations are only ever made and deleted, never changed, so the answer's
+/// `Last-Modified` is when the newest of them was made; without any it is the time of the answer.
+pub(crate) fn holders(asked: &Asked, response: Response<Bytes>) -> Result<ProviderAllocations, Error> {
+    let modified = header_of(response.headers(), header::LAST_MODIFIED.as_str());
+    let modified = modified.and_then(|text| jiff::fmt::rfc2822::parse(text).ok());
+    let read: ProviderAllocations = json(asked, response)?;
+    let newest = modified.filter(|_| !read.allocations.is_empty());
+    Ok(ProviderAllocations {
+        newest: newest.map(|at| at.timestamp()),
+        ..read
+    })
 }
 
 /// An answer that says yes and cannot be used: a write may have been applied all the same.

@@ -114,6 +114,10 @@ pub trait Placement: fmt::Debug + Send + Sync {
     /// All providers that meet the filter, in one answer: Placement has no pages.
     async fn list_providers(&self, filter: &ProviderFilter) -> Result<Vec<ResourceProvider>, Error>;
 
+    /// Deletes the provider. Placement refuses that while anybody holds units of it
+    /// ([`ErrorKind::Conflict`](crate::ErrorKind::Conflict)).
+    async fn delete_provider(&self, provider: ProviderUuid) -> Result<(), Error>;
+
     /// What the provider has.
     async fn inventories(&self, provider: ProviderUuid) -> Result<Inventories, Error>;
 

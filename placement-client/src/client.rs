@@ -174,6 +174,11 @@ impl Placement for PlacementClient {
             .map(|Providers { resource_providers }| resource_providers)
     }
 
+    async fn delete_provider(&self, provider: ProviderUuid) -> Result<(), Error> {
+        self.write(request::delete_provider(self.microversion().await?, provider)?)
+            .await
+    }
+
     async fn inventories(&self, provider: ProviderUuid) -> Result<Inventories, Error> {
         self.call(
             request::part_of_provider(self.microversion().await?, provider, "inventories")?,
@@ -232,7 +237,7 @@ impl Placement for PlacementClient {
     async fn provider_allocations(&self, provider: ProviderUuid) -> Result<ProviderAllocations, Error> {
         self.call(
             request::part_of_provider(self.microversion().await?, provider, "allocations")?,
-            answer::json,
+            answer::holders,
         )
         .await
     }

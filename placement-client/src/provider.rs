@@ -21,6 +21,9 @@ pub struct ResourceProvider {
     pub name: String,
     /// Its generation.
     pub generation: Generation,
+    /// The provider that it is a part of, where it is one; a node's provider never is.
+    #[serde(default, rename = "parent_provider_uuid")]
+    pub parent: Option<ProviderUuid>,
 }
 
 /// What a provider has of one resource class.

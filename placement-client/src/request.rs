@@ -141,6 +141,17 @@ pub(crate) fn show_provider(version: Microversion, provider: ProviderUuid) -> Re
     )
 }
 
+/// `DELETE /resource_providers/{provider}`.
+pub(crate) fn delete_provider(version: Microversion, provider: ProviderUuid) -> Result<Call, Error> {
+    Call::new(
+        format!("delete provider {provider}"),
+        version,
+        Method::DELETE,
+        &format!("/resource_providers/{provider}"),
+        None,
+    )
+}
+
 /// `GET /resource_providers`.
 pub(crate) fn list_providers(version: Microversion, filter: &ProviderFilter) -> Result<Call, Error> {
     let pairs = [

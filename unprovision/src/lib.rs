@@ -4,10 +4,11 @@
 //! `available`; and it must be offered promptly once it is.*
 //!
 //! Without features this crate is its pure core: [`core`] decides from what was observed, with one of the
-//! [`strategy`] files, and [`watch`] tells what was seen from outside; no runtime, no IO. The feature `orchestrator`
+//! [`strategy`] files, [`watch`] tells what was seen from outside, and [`audit`] what does not fit; no runtime, no IO. The feature `orchestrator`
 //! adds everything that acts: [`cloud`], [`journal`], [`orchestrator`].
 #![warn(missing_docs)]
 
+pub mod audit;
 pub mod core;
 pub mod strategy;
 pub mod watch;

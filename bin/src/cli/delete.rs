@@ -1,6 +1,5 @@
 //! `unprovision delete`: tears instances down, and takes their nodes back to `available`.
 
-use std::io::{self, BufRead, IsTerminal};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -10,8 +9,8 @@ use unprovision::core::{CaseId, Entry, Event, TearDownRequest, tag_name};
 use unprovision::orchestrator::{Orchestrator, RunError};
 use uuid::Uuid;
 
-use super::Global;
 use super::follow::{self, Follow};
+use super::{Global, ask};
 use crate::config::{Config, Flag, Loaded};
 use crate::failure::{Problems, Usage};
 use crate::output::{self, Subject};
@@ -93,7 +92,7 @@ impl Args {
                 "--instance is given once per node, in their order, or not at all: there are {nodes} nodes and {instances} instances"
             )));
         }
-        if !self.yes && !io::stdin().is_terminal() {
+        if !self.yes && !ask::somebody() {
             return Err(Usage(
                 "this erases the nodes' disks, and there is no terminal to ask on; say --yes to go on"
                     .to_owned(),
@@ -274,17 +273,8 @@ async fn confirm(targets: &[Target]) -> anyhow::Result<()> {
             request.strategy.clone(),
         ]);
     }
-    output::say(&format!(
-        "{table}\nEverything on the disks of these nodes will be erased. Tear them down? [y/N]"
-    ));
-    let answer = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        io::stdin().lock().read_line(&mut line).map(|_| line)
-    });
-    match answer.await??.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Usage("not confirmed; nothing was touched".to_owned()).into()),
-    }
+    let question = format!("{table}\nEverything on the disks of these nodes will be erased. Tear them down?");
+    ask::confirm(&question).await
 }
 
 fn maintenance(node: &Node) -> String {

@@ -110,7 +110,7 @@ async fn until_stopped(guard: Guard, stop: &CancellationToken) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-fn settings(config: &Config, dry_run: bool) -> Result<Settings, Usage> {
+pub(super) fn settings(config: &Config, dry_run: bool) -> Result<Settings, Usage> {
     let guard = &config.guard;
     let name = set(&guard.strategy).unwrap_or(&config.strategy);
     let strategy = strategy::by_name(name)

@@ -1,5 +1,7 @@
 //! The subcommands, one file each.
 
+mod ask;
+mod audit;
 mod candidates;
 mod config;
 mod delete;
@@ -15,7 +17,7 @@ mod watch;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use unprovision::cloud::Lookout;
+use unprovision::cloud::{Lookout, OpenStack};
 
 use crate::config::{ConfigError, Environment, Flag, Loaded, LogFormat};
 use crate::logging;
@@ -40,7 +42,8 @@ Exit status:
   0  all returned (or accepted, with --no-wait)
   1  anything else, also stopped by Ctrl-C
   2  bad usage or configuration
-  3  a node is blocked, failed or gone; candidates, watch: one is offered although it is not free
+  3  a node is blocked, failed or gone; candidates, watch: one is offered although it is not free;
+     audit: something does not fit
   4  the time was up";
 
 /// What holds for all subcommands.
@@ -79,6 +82,8 @@ enum Command {
     Candidates(candidates::Args),
     /// Watch nodes without touching them: when were they offered, and when were they free?
     Watch(watch::Args),
+    /// Look for what does not fit between Ironic's nodes and Placement's providers
+    Audit(audit::Args),
     /// Show the effective configuration, and where each value comes from
     Config(config::Args),
     /// Show the whole story on an embedded cloud, in under half a minute
@@ -99,6 +104,7 @@ impl Cli {
             Command::Guard(args) => guard::run(args, global).await,
             Command::Candidates(args) => candidates::run(args, global).await,
             Command::Watch(args) => watch::run(args, global).await,
+            Command::Audit(args) => audit::run(args, global).await,
             Command::Config(args) => config::run(&args, &global),
             #[cfg(feature = "sandbox")]
             Command::Demo(args) => {
@@ -141,6 +147,10 @@ impl Global {
 
     async fn guard_adapters(&self, loaded: &Loaded) -> anyhow::Result<Adapters> {
         wire::guard_adapters(&loaded.config, &self.tls, self.quiet).await
+    }
+
+    async fn audited(&self, loaded: &Loaded) -> anyhow::Result<OpenStack> {
+        wire::audited(&loaded.config, &self.tls).await
     }
 
     /// What looks at both services, and can do nothing else.

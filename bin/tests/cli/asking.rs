@@ -21,7 +21,7 @@ fn terminal() -> (File, File) {
 }
 
 /// Runs the command with a terminal as its standard input, where somebody types this.
-async fn typed(cloud: &Cloud, args: &[&str], text: &str) -> Ran {
+pub(crate) async fn typed(cloud: &Cloud, args: &[&str], text: &str) -> Ran {
     let (mut ours, theirs) = terminal();
     let child: Child = cloud.command(args).stdin(theirs).spawn().unwrap();
     ours.write_all(text.as_bytes()).unwrap();

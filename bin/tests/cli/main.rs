@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod audit;
 mod carry_on;
 mod config;
 mod delete;
@@ -15,6 +16,7 @@ mod guard;
 mod help;
 mod outcomes;
 mod refused;
+mod repairs;
 mod secrets;
 mod seen;
 mod support;

@@ -195,3 +195,31 @@ async fn who_holds_what_of_a_provider_is_read() {
     );
     assert_eq!(fake.lines(), [format!("GET /resource_providers/{P}/allocations")]);
 }
+
+/// Allocations are never changed, so the answer's `Last-Modified` is the age of the newest one; of none it is no age.
+#[tokio::test]
+async fn the_newest_allocation_of_a_provider_has_an_age() {
+    let one = json!({ A: { "resources": { "CUSTOM_BM": 1 }, "consumer_generation": 3 } });
+    let made = Some("2026-11-30T03:27:59Z".parse().unwrap());
+    for (allocations, header, newest) in [
+        (one.clone(), Some("Mon, 30 Nov 2026 03:27:59 GMT"), made),
+        (json!({}), Some("Mon, 30 Nov 2026 03:27:59 GMT"), None),
+        (one.clone(), Some("yesterday"), None),
+        (one, None, None),
+    ] {
+        let body = json!({ "allocations": allocations, "resource_provider_generation": 6 }).to_string();
+        let (client, _) = placement("1.39", move |_| {
+            let mut answer = text(200, &body)?;
+            if let Some(header) = header {
+                answer
+                    .headers_mut()
+                    .insert("last-modified", header.parse().unwrap());
+            }
+            Ok(answer)
+        });
+        let read = client
+            .provider_allocations(ProviderUuid(Uuid::from_u128(1)))
+            .await;
+        assert_eq!(read.unwrap().newest, newest, "{header:?}");
+    }
+}

@@ -30,6 +30,7 @@ async fn providers_are_read() {
         uuid: provider(1),
         name: "n".into(),
         generation: Generation(16),
+        parent: None,
     };
     let (client, fake) = always(200, &wire.to_string());
     assert_eq!(client.show_provider(provider(1)).await.unwrap(), expected);
@@ -39,6 +40,28 @@ async fn providers_are_read() {
         client.list_providers(&ProviderFilter::default()).await.unwrap(),
         [expected]
     );
+}
+
+#[tokio::test]
+async fn a_part_of_a_provider_names_it() {
+    let wire = json!({ "uuid": Q, "name": "n:eth0", "generation": 1, "parent_provider_uuid": P });
+    let (client, _) = always(200, &wire.to_string());
+    assert_eq!(
+        client.show_provider(provider(2)).await.unwrap().parent,
+        Some(provider(1))
+    );
+}
+
+#[tokio::test]
+async fn a_provider_is_deleted_unless_it_is_in_use() {
+    let (client, fake) = always(204, "");
+    client.delete_provider(provider(1)).await.unwrap();
+    assert_eq!(fake.lines(), [format!("DELETE /resource_providers/{P}")]);
+    let in_use = json!({ "errors": [{ "status": 409, "code": "placement.resource_provider.inuse", "detail": "held" }] });
+    let (client, _) = always(409, &in_use.to_string());
+    let refused = client.delete_provider(provider(1)).await.unwrap_err();
+    let code = "placement.resource_provider.inuse".to_owned();
+    assert_eq!(refused.kind, ErrorKind::Conflict(Some(code)));
 }
 
 #[tokio::test]

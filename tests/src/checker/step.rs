@@ -68,7 +68,8 @@ impl State {
             _ => broken.or(shown),
         };
         let by = |breach| match breach {
-            Breach::Wiped => breach,
+            // Neither is ever excused, or made, by who was late.
+            Breach::Wiped | Breach::ExposedToPlainQueries => breach,
             _ => Breach::ByFrozenWriter,
         };
         let broken = if next.overtaken { broken.map(by) } else { broken };

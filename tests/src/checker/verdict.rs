@@ -156,11 +156,13 @@ fn is_declared(gaps: &[Gap], breach: Breach, scope: &Scope) -> bool {
 
 /// The shortest way into a declared gap, in a world without the other rivals.
 fn window(gap: Gap, gaps: &[Gap], reports: &[Report]) -> Option<Window> {
+    // What a frozen writer breaks may look like an exposure that somebody else makes.
+    let alike = |other: Gap| {
+        breach_of(other) == breach_of(gap) || gap == Gap::FrozenWriter && breach_of(other) == Breach::Exposed
+    };
     let alone = |report: &&Report| {
-        let others = gaps.iter().filter(|other| **other != gap);
-        others
-            .into_iter()
-            .all(|other| breach_of(*other) != breach_of(gap) || !report.scope.has(*other))
+        let mut others = gaps.iter().filter(|other| **other != gap);
+        others.all(|other| !alike(*other) || !report.scope.has(*other))
     };
     let inside = reports
         .iter()

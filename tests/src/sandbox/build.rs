@@ -137,9 +137,11 @@ impl Builder {
             .reserved_in_use
             .unwrap_or(self.config.nova.rule == NovaRule::Current);
         let mut world = World::new(self.config, now);
+        // Counted here: to look for the next number in a world of thousands takes long.
+        let mut providers = 0;
         for number in 1..=self.nodes {
             let name = format!("node-{number:04}");
-            let mut node = world.blank_node(&name, &self.class);
+            let mut node = world.blank(number as u64, &name, &self.class);
             if number <= self.deployed {
                 node.provision_state = State::Active;
                 node.instance_uuid = Some(named_uuid(&format!("instance/{name}")));
@@ -148,7 +150,8 @@ impl Builder {
             if let Some(each) = &self.each {
                 each(number, &mut node);
             }
-            world.plant(node, reserved);
+            providers += u64::from(node.resource_class.is_some());
+            world.plant_as(node, reserved, providers);
         }
         world
     }
@@ -157,11 +160,11 @@ impl Builder {
 impl World {
     /// A node that is available, not yet in this world. Its UUID follows from its name.
     pub fn blank_node(&self, name: &str, class: &str) -> Node {
-        let mut node = Node::new(
-            self.next_node_id(),
-            named_uuid(&format!("node/{name}")),
-            self.now(),
-        );
+        self.blank(self.next_node_id(), name, class)
+    }
+
+    fn blank(&self, id: u64, name: &str, class: &str) -> Node {
+        let mut node = Node::new(id, named_uuid(&format!("node/{name}")), self.now());
         node.name = Some(name.to_owned());
         node.resource_class = Some(class.to_owned());
         node.provision_state = State::Available;
@@ -173,6 +176,10 @@ impl World {
     /// Puts a node into Ironic, and its provider, with the allocation of the instance it carries, into
     /// Placement, as Nova would have left them. `reserved` is for a node in use.
     pub fn plant(&mut self, node: Node, reserved: bool) -> Uuid {
+        self.plant_as(node, reserved, self.next_provider_id())
+    }
+
+    fn plant_as(&mut self, node: Node, reserved: bool, provider_id: u64) -> Uuid {
         let (uuid, instance) = (node.uuid, node.instance_uuid);
         let class = node.resource_class.as_deref().map(class_of);
         let traits: BTreeSet<String> = node
@@ -184,7 +191,7 @@ impl World {
         let free = node.provision_state == State::Available && instance.is_none();
         self.add_node(node);
         let Some(class) = class else { return uuid };
-        let mut provider = Provider::new(self.next_provider_id(), uuid, uuid.to_string());
+        let mut provider = Provider::new(provider_id, uuid, uuid.to_string());
         provider.generation = 2;
         provider
             .inventories

@@ -155,6 +155,12 @@ impl Log {
         self.sealed.iter().flat_map(|part| part.iter()).chain(&self.open)
     }
 
+    /// All entries, the newest first.
+    pub fn newest(&self) -> impl Iterator<Item = &Entry> {
+        let sealed = self.sealed.iter().rev().flat_map(|part| part.iter().rev());
+        self.open.iter().rev().chain(sealed)
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.sealed.len() * PART + self.open.len()

@@ -24,6 +24,7 @@ mod ask;
 mod build;
 mod call;
 pub mod config;
+pub mod drift;
 pub mod faults;
 mod fingerprint;
 pub mod handle;

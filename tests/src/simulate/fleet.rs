@@ -244,7 +244,11 @@ impl<'a> Fleet<'a> {
             self.judged(index, breach);
         }
         let slot = &self.slots[index];
-        if let (Some(Phase::Idle), Some(patience)) = (&slot.phase, slot.patience) {
+        let waits = matches!(slot.phase, Some(Phase::Idle))
+            .then_some(slot.patience)
+            .flatten();
+        let told = !(node_changed && self.loses_word());
+        if let Some(patience) = waits.filter(|_| told) {
             let soon = if node_changed { 1000 } else { patience.as_millis() };
             let soon = self.dice.millis(0, i64::try_from(soon).unwrap_or(1000));
             self.slots[index].in_vain = 0;
@@ -257,6 +261,15 @@ impl<'a> Fleet<'a> {
             let pass = self.dice.millis(0, 60_000);
             self.later(pass, Due::Nova(index, Nova::PassBegins));
         }
+    }
+
+    /// In every fourth world half of what is told of nodes is lost: whoever waits looks when it would have looked anyway.
+    fn loses_word(&mut self) -> bool {
+        let lost = self.number / 4 % 4 == 1 && self.is_disturbed() && self.dice.chance(500);
+        if lost {
+            self.tally.fault("word of a change is lost");
+        }
+        lost
     }
 
     fn digest(&mut self, index: usize) {

@@ -17,7 +17,7 @@ const FEW: [NodeField; 4] = [
     NodeField::Maintenance,
 ];
 /// What tells whether a node is free, and which provider is its own.
-const SWEPT: [NodeField; 8] = [
+pub(super) const SWEPT: [NodeField; 8] = [
     NodeField::Name,
     NodeField::ProvisionState,
     NodeField::ProvisionUpdatedAt,

@@ -3,7 +3,9 @@
 mod clock;
 mod fleet;
 mod lookout;
+mod mend;
 mod openstack;
+mod survey;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +21,9 @@ use crate::core::{Action, Observation, Refusal, RefusalKind};
 pub use clock::{Clock, SystemClock};
 pub use fleet::Fleet;
 pub use lookout::{Lookout, Offer};
+pub use mend::Mended;
 pub use openstack::OpenStack;
+pub use survey::{Asked, LOOKS, Survey};
 
 /// What to read besides what every decision needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::try_join_all;
 use ironic_client::{ErrorKind as IronicKind, Fault, Ironic, Node, NodeField, NodeFilter, NodeUuid, Verb};
+use jiff::Timestamp;
 use placement_client::{
     Consumer, ConsumerAllocations, ConsumerGeneration, ConsumerUuid, ErrorKind as PlacementKind, Placement,
     ProviderUuid, Units,
@@ -54,7 +55,7 @@ impl OpenStack {
         owner.project_id == self.owner.project_id && typed
     }
 
-    async fn show(&self, node: &str) -> Result<Option<Node>, CloudError> {
+    pub(super) async fn show(&self, node: &str) -> Result<Option<Node>, CloudError> {
         match self.ironic.show_node(node).await {
             Ok(node) => Ok(Some(node)),
             Err(error) if error.kind == IronicKind::NotFound => Ok(None),
@@ -62,7 +63,12 @@ impl OpenStack {
         }
     }
 
-    async fn provider(&self, node: NodeUuid, reads: Reads) -> Result<Option<ProviderView>, CloudError> {
+    /// The provider, and when the newest of its allocations was made.
+    pub(super) async fn provider(
+        &self,
+        node: NodeUuid,
+        reads: Reads,
+    ) -> Result<Option<(ProviderView, Option<Timestamp>)>, CloudError> {
         let uuid = ProviderUuid(node.0);
         let traits = async {
             match reads.traits {
@@ -103,11 +109,12 @@ impl OpenStack {
             }
         });
         let holders = try_join_all(holders).await?.into_iter().collect();
-        Ok(Some(ProviderView {
+        let view = ProviderView {
             inventories,
             traits,
             holders,
-        }))
+        };
+        Ok(Some((view, allocations.newest)))
     }
 
     /// Rule 3: the world must still be the one that was decided from, and the request leaves right away.
@@ -252,7 +259,7 @@ impl Cloud for OpenStack {
     }
 
     async fn observe(&self, node: NodeUuid, reads: Reads) -> Result<Observation, CloudError> {
-        let provider = self.provider(node, reads).await?;
+        let provider = self.provider(node, reads).await?.map(|(view, _)| view);
         let node = self.show(&node.to_string()).await?;
         Ok(Observation {
             at: self.clock.now(),

@@ -51,7 +51,7 @@ pub(super) fn in_use(
     // The next tenant came before we reserved again: its allocation hides the node, and Nova sets only what it reserves itself.
     if let Some((view, _)) = provider
         && case.next_one_holds(node, view)
-        && let Some(action) = rules::unreserve(case, Some(view))
+        && let Some(action) = rules::unreserve(case, view)
     {
         return Decision::Act(action);
     }

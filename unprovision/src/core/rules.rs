@@ -292,7 +292,7 @@ fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
             .as_ref()
             .is_none_or(|view| case.next_one_holds(node, view))
         && let Some(action) = Action::untag(case, node, seen.provider.as_ref())
-            .or_else(|| unreserve(case, seen.provider.as_ref()))
+            .or_else(|| unreserve(case, seen.provider.as_ref()?))
     {
         return Decision::Act(action);
     }
@@ -316,8 +316,8 @@ fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
 }
 
 /// Sets a reservation of ours back to what was found. `None` where there is none.
-pub(super) fn unreserve(case: &Case, provider: Option<&ProviderView>) -> Option<Action> {
-    let (view, class) = (provider?, case.found.class.as_ref()?);
+pub(super) fn unreserve(case: &Case, view: &ProviderView) -> Option<Action> {
+    let class = class(case, view)?;
     case.has_reserved(view, class)
         .then(|| Action::set_reserved(view, class, case.found.reserved))?
 }
@@ -362,10 +362,7 @@ pub(super) fn finish(case: &Case, seen: &Seen<'_>) -> Decision {
         return elsewhere();
     }
     // A node that was thought to be gone was reserved, whatever the strategy.
-    if let Some((view, class)) = seen.provider
-        && case.has_reserved(view, class)
-        && let Some(action) = Action::set_reserved(view, class, case.found.reserved)
-    {
+    if let Some(action) = seen.provider.and_then(|(view, _)| unreserve(case, view)) {
         return Decision::Act(action);
     }
     let reason = match (seen.provider, seen.holder) {

@@ -108,7 +108,7 @@ pub(super) fn hand_back(
     if let Some(untag) = tagged {
         return Decision::Act(untag);
     }
-    let Some((view, class)) = provider else {
+    let Some((view, _)) = provider else {
         return blocked(reason);
     };
     if case.holder_of_ours(view).is_some() {
@@ -118,9 +118,5 @@ pub(super) fn hand_back(
         };
         return back.map_or_else(|| blocked(reason), Decision::Act);
     }
-    let ours = case.has_reserved(view, class);
-    match Action::set_reserved(view, class, case.found.reserved) {
-        Some(action) if ours => Decision::Act(action),
-        _ => blocked(reason),
-    }
+    rules::unreserve(case, view).map_or_else(|| blocked(reason), Decision::Act)
 }

@@ -10,6 +10,7 @@
 //! It uses the orchestrator's worker, so there is one loop for both. It never changes a node's provision state, and it
 //! never lets go of a node that it holds before that is free. What may stop its writes is in `brakes`.
 
+mod attend;
 mod brakes;
 mod looks;
 mod memory;

@@ -145,7 +145,7 @@ impl Swept {
 }
 
 /// Placement's classes of the nodes, with how many there are of each.
-fn classes(nodes: &[Node]) -> BTreeMap<ResourceClass, usize> {
+pub(super) fn classes(nodes: &[Node]) -> BTreeMap<ResourceClass, usize> {
     let mut classes = BTreeMap::new();
     let named = nodes.iter().filter_map(|node| node.resource_class.as_deref());
     for class in named.filter_map(|name| ResourceClass::of_node_class(name).ok()) {

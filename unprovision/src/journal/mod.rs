@@ -7,9 +7,10 @@ mod sqlite;
 use std::fmt;
 
 use async_trait::async_trait;
+use futures::TryStreamExt;
 use futures::stream::BoxStream;
 
-use crate::core::{CaseId, Entry};
+use crate::core::{Case, CaseId, Entry};
 
 pub use memory::MemoryJournal;
 #[cfg(feature = "sqlite")]
@@ -36,6 +37,20 @@ pub trait Journal: fmt::Debug + Send + Sync {
 
     /// The cases whose last entry does not close them, in the order of their identifiers.
     fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>>;
+}
+
+/// All cases that have not ended, of tear-downs and of the guard.
+///
+/// # Errors
+///
+/// Where one of them cannot be read.
+pub async fn read_open(journal: &dyn Journal) -> Result<Vec<Case>, JournalError> {
+    let ids = journal.open_cases().try_collect::<Vec<_>>().await?;
+    let mut cases = Vec::with_capacity(ids.len());
+    for id in ids {
+        cases.extend(Case::fold(id, &journal.read(id).await?));
+    }
+    Ok(cases)
 }
 
 /// Why the journal did not do it.

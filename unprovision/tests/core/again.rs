@@ -2,11 +2,15 @@
 
 use ironic_client::{Node, ProvisionState};
 use jiff::Timestamp;
-use unprovision::core::{Action, Case, Event, Kind, Limits, Owner, RefusalKind};
+use unprovision::core::{
+    Action, ActionKind, Case, Decision, Event, Found, Kind, Limits, Owner, ProviderView, RefusalKind, Tag,
+    decide,
+};
+use unprovision::strategy::WaitForAvailable;
 
 use crate::build::{
-    INSTANCE, ProviderExt, Story, at, class, found, guard, hand_over, instance, limits, node, provider,
-    tag_node, tag_provider, unprovision, untag_node, untag_provider,
+    INSTANCE, ProviderExt, Story, at, class, found, guard, hand_over, in_use, instance, limits, node,
+    provider, seen, tag, tag_node, tag_provider, tagged, unprovision, untag_node, untag_provider,
 };
 
 fn manage(since: impl Into<Option<Timestamp>>) -> Action {
@@ -144,8 +148,85 @@ fn a_tag_that_is_set_again_may_be_left_again() {
             both().refused(4, tag_node(), RefusalKind::Locked),
             false,
         ),
+        (
+            "only ever the node's, and gone",
+            Story::tagging().applied(1, tag_node()).applied(2, untag_node()),
+            false,
+        ),
         ("perhaps the node's again", both().unknown(4, tag_node()), true),
     ] {
         assert_eq!(story.case().may_hold(), expected, "{what}");
+    }
+}
+
+/// What was there before is not ours, also where it has been set again; what Nova copied from the node is.
+#[test]
+fn a_tag_is_taken_away_only_where_it_may_be_ours() {
+    let finding = |on_node, on_provider| {
+        let tag = Some(Tag {
+            on_node,
+            on_provider,
+            ..tag()
+        });
+        let found = Found { tag, ..found() };
+        Story::new(Kind::TearDown { instance: INSTANCE }, limits(), found)
+    };
+    let both = |story: Story| story.applied(1, tag_node()).applied(1, tag_provider());
+    let untagged = |story: &Story| {
+        let free = node(ProvisionState::Available);
+        let view = provider().tagged();
+        let first = Action::untag(&story.case(), &tagged(free.clone()), Some(&view));
+        let then = story.clone().applied(2, untag_node()).case();
+        let second = Action::untag(&then, &free, Some(&view));
+        [first, second].map(|write| write.map(|write| write.kind()))
+    };
+    let (node, provider) = (
+        Some(ActionKind::RemoveNodeTrait),
+        Some(ActionKind::RemoveProviderTrait),
+    );
+    #[rustfmt::skip]
+    let rows = [
+        ("set on both", both(finding(false, false)), [node, provider]),
+        ("set on the node", finding(false, false).applied(1, tag_node()), [node, provider]),
+        ("set on the provider", finding(false, false).applied(1, tag_provider()), [provider, provider]),
+        ("never set", finding(false, false), [None, None]),
+        ("there on both, and set again", both(finding(true, true)), [None, None]),
+        ("there on the node, and set again", both(finding(true, false)), [provider, provider]),
+        ("there on the provider, and set again", both(finding(false, true)), [node, None]),
+    ];
+    for (what, story, expected) in rows {
+        assert_eq!(untagged(&story), expected, "{what}");
+    }
+}
+
+#[test]
+fn a_case_that_ends_is_held_by_a_tag_of_its_own_only() {
+    let late = limits().deadline;
+    let held = |story: &Story, node: Node, view: ProviderView| {
+        let seen = seen(node, view.held_by(instance()));
+        match decide(&WaitForAvailable, &story.case(), &seen, late) {
+            Decision::End(ending) => ending.held,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (none, node, provider_too) = (
+        Story::tagging(),
+        Story::tagging().applied(1, tag_node()),
+        Story::tagging().tagged(),
+    );
+    let alone = Story::tagging().applied(1, tag_provider());
+    let (bare, marked) = (|| provider().with_traits(&[]), || provider().tagged());
+    #[rustfmt::skip]
+    let rows = [
+        ("on the node", &node, tagged(in_use()), bare(), true),
+        ("on the provider", &alone, in_use(), marked(), true),
+        ("a copy on the provider", &node, in_use(), marked(), true),
+        ("on both", &provider_too, tagged(in_use()), marked(), true),
+        ("on neither any more", &provider_too, in_use(), bare(), false),
+        ("on both, and not ours", &none, tagged(in_use()), marked(), false),
+        ("on the node, and not ours", &alone, tagged(in_use()), bare(), false),
+    ];
+    for (what, story, node, view, expected) in rows {
+        assert_eq!(held(story, node, view), expected, "{what}");
     }
 }

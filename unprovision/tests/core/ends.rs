@@ -158,3 +158,18 @@ fn only_a_tear_down_of_ours_that_failed_is_a_failure_of_ours() {
     let failed = ending(decided(&handed.torn_down(), error(None, 1), held()));
     assert_eq!((failed.outcome, failed.held), (Outcome::Failed, true));
 }
+
+/// Somebody has to end that first, so nobody waits for it.
+#[test]
+fn a_retired_node_is_blocked_and_stays_held() {
+    for state in [ProvisionState::Available, ProvisionState::Manageable] {
+        let retired = Node {
+            retired: true,
+            ..node(state)
+        };
+        let story = Story::tear_down().applied(0, hand_over()).torn_down();
+        let told = ending(decided(&story, retired, provider().held_by(guard())));
+        assert_eq!((told.outcome, told.held), (Outcome::Blocked, true));
+        assert!(told.reason.contains("retired"), "{}", told.reason);
+    }
+}

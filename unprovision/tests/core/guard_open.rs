@@ -236,7 +236,7 @@ fn a_retired_node_is_held_by_an_allocation_whatever_the_strategy() {
         strategy: "reserve-on-delete",
         ..POLICY
     };
-    let strategy = |node: Node| match open_guard(&seen(node, provider()), None, &policy, at(0))
+    let strategy_of = |node: Node, view| match open_guard(&seen(node, view), None, &policy, at(0))
         .unwrap()
         .1
         .event
@@ -248,8 +248,12 @@ fn a_retired_node_is_held_by_an_allocation_whatever_the_strategy() {
         retired: true,
         ..node(ProvisionState::Available)
     };
+    let strategy = |node| strategy_of(node, provider());
     assert_eq!(strategy(retired), "hand-over");
     assert_eq!(strategy(node(ProvisionState::Cleaning)), "reserve-on-delete");
+    let free = node(ProvisionState::Available);
+    let reserved = novas(provider().reserved(1));
+    assert_eq!(strategy_of(free, reserved), "reserve-on-delete");
 }
 
 /// Rule 8, whoever calls: a strategy that holds nothing of its own protects only tear-downs that we drive.

@@ -6,6 +6,8 @@
 )]
 
 mod again;
+mod audit;
+mod audit_looks;
 mod begin;
 mod build;
 mod by_hand;

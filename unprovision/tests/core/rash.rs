@@ -6,7 +6,7 @@ use unprovision::strategy::Strategy;
 
 use crate::build::{ProviderExt, Story, at, guard, hand_over, node, provider, seen};
 
-/// Releases our hold as soon as it is there.
+/// Releases our hold as soon as it is there, and meddles with the node where there is none.
 #[derive(Debug)]
 struct Rash;
 
@@ -27,7 +27,7 @@ impl Strategy for Rash {
         let release = seen
             .provider
             .and_then(|(view, _)| Action::release(case, view, Owner::Guard));
-        release.map_or(Step::Done, Step::Act)
+        Step::Act(release.unwrap_or(Action::Manage { since: None }))
     }
 }
 
@@ -48,6 +48,16 @@ fn what_is_vetoed_ends_a_tear_down_with_the_node_held_and_keeps_the_guard_waitin
     }
     match decided(Story::guard()) {
         Decision::Wait(wait) => assert_eq!(wait.for_what, WaitFor::Other(words)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Somebody else's node, of which we hold nothing: even then the guard keeps its case, for a person to see.
+#[test]
+fn a_guard_whose_decision_is_vetoed_does_not_close_its_case() {
+    let unheld = seen(node(ProvisionState::Cleaning), provider());
+    match decide(&Rash, &Story::guard().case(), &unheld, at(200)) {
+        Decision::Wait(wait) => assert!(wait.for_what.to_string().contains("nobody asked to change")),
         other => panic!("{other:?}"),
     }
 }

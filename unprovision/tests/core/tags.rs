@@ -156,6 +156,25 @@ fn a_provider_that_cannot_be_tagged_leaves_no_tag_on_the_node() {
     }
 }
 
+/// Nothing else is begun where the hold cannot be put in place.
+#[test]
+fn no_node_is_tagged_or_torn_down_where_its_provider_cannot_be_tagged() {
+    let view = || provider().held_by(instance()).with_traits(&["CUSTOM_RACK_7"]);
+    let refused = Story::tagging().refused(1, tag_provider(), RefusalKind::Forbidden);
+    for (story, words) in [
+        (refused, "refused for good"),
+        (Story::tear_down(), "begun without a tag"),
+    ] {
+        match decide(&TraitTagging, &story.case(), &seen(in_use(), view()), at(200)) {
+            Decision::End(ending) => {
+                assert_eq!((ending.outcome, ending.held), (Outcome::Blocked, false));
+                assert!(ending.reason.contains(words), "{}", ending.reason);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// The next tenant has come by a query that does not forbid the tag: the tag must not outlast the case.
 #[test]
 fn the_tag_is_taken_from_the_next_tenants_node_while_that_holds_it() {

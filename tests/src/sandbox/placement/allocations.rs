@@ -1,10 +1,12 @@
 //! Reading allocations and usages.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use super::super::call::Call;
+use super::super::call::{Call, http_date, set_header};
+use super::super::log::Change;
 use super::super::world::World;
 use super::{Answer, Refusal, query, shown};
 
@@ -59,7 +61,25 @@ impl World {
             allocations.insert(consumer.to_string(), held);
         }
         let body = json!({"allocations": allocations, "resource_provider_generation": entry.generation});
-        Ok(shown(call, minor, &body))
+        let mut response = shown(call, minor, &body);
+        // Allocations are only ever made and deleted, so this is when the newest of them was made.
+        if let Some(made) = self.newest_allocation(provider).filter(|_| minor >= 15) {
+            set_header(&mut response, "last-modified", &http_date(made));
+        }
+        Ok(response)
+    }
+
+    fn newest_allocation(&self, provider: Uuid) -> Option<Timestamp> {
+        let holders = &self.provider(provider)?.holders;
+        let made = |change: &Change| {
+            matches!(change, Change::Allocation { provider: of, consumer, after, .. }
+            if *of == provider && *after > 0 && holders.contains_key(consumer))
+        };
+        if holders.is_empty() {
+            return None;
+        }
+        let mut newest = self.log.newest().filter(|entry| made(&entry.change));
+        newest.next().map(|entry| entry.at)
     }
 
     pub(super) fn provider_usages(&self, call: &Call<'_>, minor: u16, provider: Uuid) -> Answer {

@@ -1,0 +1,203 @@
+//! `unprovision audit`: what does not fit between Ironic's nodes and Placement's providers.
+
+mod repair;
+mod show;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use unprovision::audit::{Finding, Rules};
+use unprovision::cloud::{Asked, Clock, OpenStack, Survey, SystemClock};
+use unprovision::core::Case;
+use unprovision::guard::{Adapters, Settings};
+use unprovision::journal::read_open;
+
+use self::repair::{Fix, Repair};
+use super::{Global, ask, guard};
+use crate::config::{Config, HumanDuration, Loaded};
+use crate::failure::{OTHER, Usage};
+use crate::output;
+use crate::stop::Signals;
+use crate::wire::{self, IN_MEMORY};
+
+/// Something does not fit.
+const FOUND: u8 = 3;
+/// Something did not fit, and all of it was repaired.
+const REPAIRED: u8 = 4;
+
+/// Options of `audit`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct Args {
+    /// Also ask for the holders of each provider: one request for each, more where something looks wrong
+    #[arg(long)]
+    deep: bool,
+    /// What is younger may be a change under way, and is no finding; nor is what has an open case in the journal. That a
+    /// node is offered although it is not free always is one
+    #[arg(long, value_name = "DURATION", default_value = "5m")]
+    grace: HumanDuration,
+    #[command(flatten)]
+    fix: Fix,
+    /// How the findings are shown on standard output
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+/// How the findings are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people, with what to do.
+    Table,
+    /// A list of objects.
+    Json,
+    /// A line for each finding, below one with the names of the columns.
+    Csv,
+}
+
+const EXAMPLE: &str = "\
+Examples:
+  unprovision audit
+  unprovision audit --deep -o json
+  unprovision audit --fix offered-not-free,free-not-offered --dry-run
+
+Without --fix nothing is changed. Exit status: 0 all fits, 3 something does not, 4 something did not and all of it was
+repaired, 1 not everything could be read, or repaired as it should.";
+
+pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
+    let loaded = global.load([])?;
+    args.check()?;
+    let signals = Signals::saying(STOPPING)?;
+    let cloud = global.audited(&loaded).await?;
+    let (asked, survey) = signals.before_anything(args.look(&cloud, &loaded.config)).await?;
+    let plans = survey
+        .findings
+        .iter()
+        .map(|finding| args.fix.plan(finding, &survey));
+    let plans = plans.collect::<Vec<_>>();
+    let planned = survey.findings.iter().zip(&plans);
+    let planned = planned.filter_map(|(finding, plan)| matches!(plan, Some(Ok(_))).then_some(finding));
+    let planned = planned.collect::<Vec<_>>();
+    let mut repairs = if planned.is_empty() || args.fix.dry_run {
+        Vec::new()
+    } else {
+        let guards = guards(&global, &loaded, &planned).await?;
+        if !args.fix.yes {
+            signals
+                .before_anything(ask::confirm(&show::question(&planned)))
+                .await?;
+        }
+        repair::repair(&cloud, guards, &planned, &asked.rules, signals.begin()).await?
+    }
+    .into_iter();
+    let repairs = plans.into_iter().map(|plan| match plan {
+        None => None,
+        Some(Err(why)) => Some(Repair::Left(why)),
+        Some(Ok(words)) => Some(
+            repairs
+                .next()
+                .unwrap_or_else(|| Repair::Left(format!("dry run; {words}"))),
+        ),
+    });
+    let repairs = repairs.collect::<Vec<_>>();
+    let code = code(&repairs);
+    let rows = survey
+        .findings
+        .iter()
+        .zip(repairs)
+        .map(|(finding, repair)| Row { finding, repair });
+    let rows = rows.collect::<Vec<_>>();
+    match args.output {
+        Format::Json => output::print(&serde_json::to_string_pretty(&rows)?)?,
+        Format::Csv => output::print(&show::csv(&rows)?)?,
+        Format::Table => output::print(&show::table(&survey, &rows, asked.rules.deep))?,
+    }
+    Ok(ExitCode::from(code))
+}
+
+const STOPPING: &str = "stopping as soon as the requests under way are answered; what is held stays held; once more to stop at once";
+
+/// A finding, and what became of it.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    finding: &'a Finding,
+    /// Nothing where no repair was asked for.
+    repair: Option<Repair>,
+}
+
+/// What the guard's rules need, where they are needed.
+async fn guards(
+    global: &Global,
+    loaded: &Loaded,
+    planned: &[&Finding],
+) -> anyhow::Result<Option<(Adapters, Settings)>> {
+    if !planned.iter().any(|finding| repair::is_guards(finding)) {
+        return Ok(None);
+    }
+    if loaded.config.journal == IN_MEMORY {
+        let words = format!(
+            "what is held must outlive this process, and `{IN_MEMORY}` does not; set `journal` to a file"
+        );
+        return Err(Usage(words).into());
+    }
+    let settings = guard::settings(&loaded.config, false)?;
+    Ok(Some((global.guard_adapters(loaded).await?, settings)))
+}
+
+fn code(repairs: &[Option<Repair>]) -> u8 {
+    let is = |fits: fn(&Repair) -> bool| move |repair: &Option<Repair>| repair.as_ref().is_some_and(fits);
+    if repairs
+        .iter()
+        .any(is(|repair| matches!(repair, Repair::Failed(_))))
+    {
+        OTHER
+    } else if repairs.is_empty() {
+        0
+    } else if repairs.iter().all(is(|repair| matches!(repair, Repair::Done(_)))) {
+        REPAIRED
+    } else {
+        FOUND
+    }
+}
+
+impl Args {
+    fn check(&self) -> Result<(), Usage> {
+        self.fix.check()?;
+        let asks = self.fix.is_asked_for() && !self.fix.yes && !self.fix.dry_run;
+        if asks && !ask::somebody() {
+            let words = "this changes Placement, and there is no terminal to ask on; say --yes to go on";
+            return Err(Usage(words.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// All that comes before the first write.
+    async fn look(&self, cloud: &OpenStack, config: &Config) -> anyhow::Result<(Asked, Survey)> {
+        let asked = self.asked(config).await?;
+        let survey = cloud.audit(&asked).await;
+        let survey = survey.context("the audit is not complete, so nothing is said")?;
+        if let Some(why) = survey.hides_nodes() {
+            anyhow::ensure!(survey.nodes > 0, "{why}");
+            output::say(&format!("be careful: {why}"));
+        }
+        Ok((asked, survey))
+    }
+
+    async fn asked(&self, config: &Config) -> anyhow::Result<Asked> {
+        let open = match wire::journal_if_any(&config.journal).await? {
+            Some(journal) => read_open(&*journal).await?,
+            None => Vec::new(),
+        };
+        let strategy = |case: Case| (case.node, case.strategy);
+        Ok(Asked {
+            rules: Rules {
+                now: SystemClock.now(),
+                grace: self.grace.signed(),
+                open: open.into_iter().map(strategy).collect(),
+                deep: self.deep || self.fix.needs_deep(),
+            },
+            concurrency: config.concurrency,
+        })
+    }
+}

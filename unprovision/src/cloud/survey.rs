@@ -1,0 +1,175 @@
+//! What the audit asks of both services.
+
+use std::num::NonZeroUsize;
+
+use futures::StreamExt;
+use futures::TryStreamExt;
+use futures::future::try_join_all;
+use futures::stream;
+use ironic_client::{NodeFilter, NodeUuid};
+use placement_client::{ErrorKind as PlacementKind, ProviderFilter, ProviderUuid, ResourceClass};
+use uuid::Uuid;
+
+use super::fleet::SWEPT;
+use super::{CloudError, Fleet, OpenStack, Reads};
+use crate::audit::{Finding, FindingKind, Lists, Look, Rules, Subject, findings, is_plainly_right, join};
+
+/// Unless all are looked at, so many of those that look wrong in the lists are looked at closer.
+pub const LOOKS: usize = 100;
+
+/// What an audit is to look at, and how fast.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What subjects are judged by.
+    pub rules: Rules,
+    /// How many are looked at closer at the same time.
+    pub concurrency: NonZeroUsize,
+}
+
+/// What an audit has found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Survey {
+    /// All findings, by kind and then by node.
+    pub findings: Vec<Finding>,
+    /// How many nodes Ironic shows.
+    pub nodes: usize,
+    /// How many providers of theirs there are, those without a node included.
+    pub providers: usize,
+    /// How many that look wrong in the lists were not looked at closer: some of them may be changes under way.
+    pub unconfirmed: usize,
+}
+
+impl Survey {
+    /// Why nothing may be concluded from a provider that has no node, if so: an Ironic that hides nodes from these
+    /// credentials looks the same as one that has lost them (rule 13).
+    pub fn hides_nodes(&self) -> Option<String> {
+        let orphans = self
+            .findings
+            .iter()
+            .filter(|finding| finding.kind == FindingKind::ProviderOrphaned)
+            .count();
+        (orphans > 0 && orphans * 2 > self.providers).then(|| {
+            format!(
+                "{orphans} of {} providers have no node, and Ironic shows {} nodes: it may hide the others from these \
+                 credentials, which need the system scope",
+                self.providers, self.nodes
+            )
+        })
+    }
+}
+
+impl OpenStack {
+    /// Looks for what does not fit. One list of nodes (in pages), one of providers, one for each resource class; then
+    /// [`LOOKS`] closer looks at most, or with [`Rules::deep`] one request for each provider and closer looks at all that are
+    /// not plainly right.
+    ///
+    /// # Errors
+    ///
+    /// Where something could not be read: what is incomplete decides nothing (rule 13).
+    pub async fn audit(&self, asked: &Asked) -> Result<Survey, CloudError> {
+        let lists = self.lists().await?;
+        let nodes = lists.nodes.len();
+        let subjects = join(lists);
+        let providers = subjects
+            .iter()
+            .filter(|subject| subject.provider.is_some())
+            .count();
+        let (suspects, rest) = self.suspects(subjects, asked).await?;
+        let looked = stream::iter(suspects)
+            .map(|subject| async move {
+                let look = self.look_closer(subject.uuid).await?;
+                Ok::<_, CloudError>(subject.seen(look))
+            })
+            .buffer_unordered(asked.concurrency.get())
+            .try_collect::<Vec<_>>()
+            .await?;
+        let mut found = looked
+            .iter()
+            .chain(&rest)
+            .flat_map(|subject| findings(subject, &asked.rules))
+            .collect::<Vec<_>>();
+        found.sort_by_key(|finding| (finding.kind, finding.node));
+        Ok(Survey {
+            findings: found,
+            nodes,
+            providers,
+            unconfirmed: rest.len(),
+        })
+    }
+
+    /// A closer look at one node and its provider: Placement first, Ironic last.
+    ///
+    /// # Errors
+    ///
+    /// Where one of them could not be read.
+    pub async fn look_closer(&self, uuid: Uuid) -> Result<Look, CloudError> {
+        let provider = self.provider(NodeUuid(uuid), Reads::everything()).await?;
+        let (view, newest_allocation) = provider.unzip();
+        Ok(Look {
+            view,
+            newest_allocation: newest_allocation.flatten(),
+            node: self.show(&uuid.to_string()).await?,
+        })
+    }
+
+    /// Those to look at closer, and those that look wrong and are not looked at.
+    async fn suspects(
+        &self,
+        subjects: Vec<Subject>,
+        asked: &Asked,
+    ) -> Result<(Vec<Subject>, Vec<Subject>), CloudError> {
+        let looks_wrong = |subject: &Subject| !findings(subject, &asked.rules).is_empty();
+        if !asked.rules.deep {
+            let mut suspects = subjects;
+            suspects.retain(looks_wrong);
+            let rest = suspects.split_off(LOOKS.min(suspects.len()));
+            return Ok((suspects, rest));
+        }
+        let suspects = stream::iter(subjects)
+            .map(|subject| async move {
+                let wrong = looks_wrong(&subject) || !self.is_plainly_right(&subject).await?;
+                Ok::<_, CloudError>(wrong.then_some(subject))
+            })
+            .buffer_unordered(asked.concurrency.get())
+            .try_filter_map(|suspect| async move { Ok(suspect) })
+            .try_collect()
+            .await?;
+        Ok((suspects, Vec::new()))
+    }
+
+    async fn is_plainly_right(&self, subject: &Subject) -> Result<bool, CloudError> {
+        if subject.provider.is_none() {
+            return Ok(true);
+        }
+        match self
+            .placement
+            .provider_allocations(ProviderUuid(subject.uuid))
+            .await
+        {
+            Ok(holders) => Ok(is_plainly_right(subject, &holders)),
+            Err(error) if error.kind == PlacementKind::NotFound => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn lists(&self) -> Result<Lists, CloudError> {
+        let all = ProviderFilter::default();
+        let providers = async { Ok::<_, CloudError>(self.placement.list_providers(&all).await?) };
+        let nodes = async { Ok(self.ironic.list_nodes(&NodeFilter::default(), &SWEPT).await?) };
+        let (providers, nodes) = futures::try_join!(providers, nodes)?;
+        let named = nodes.iter().filter_map(|node| node.resource_class.as_deref());
+        let classes = named
+            .filter_map(|name| ResourceClass::of_node_class(name).ok())
+            .collect::<std::collections::BTreeSet<_>>();
+        let offered = try_join_all(classes.into_iter().map(|class| async move {
+            let offering = self.offered(&class).await?;
+            let providers = offering.into_iter().map(|node| ProviderUuid(node.0)).collect();
+            Ok::<_, CloudError>((class, providers))
+        }));
+        Ok(Lists {
+            offered: offered.await?.into_iter().collect(),
+            nodes,
+            providers,
+        })
+    }
+}
