@@ -133,4 +133,8 @@ impl Journal for MortalJournal {
     fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         self.0.open_cases()
     }
+
+    fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        self.0.cases()
+    }
 }

@@ -65,7 +65,7 @@ impl Lines {
     fn change(&self, case: &Case, to: &ProvisionState, maintenance: bool) -> String {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let from = states.insert(case.id, to.clone());
-        let suffix = if maintenance { ", in maintenance" } else { "" };
+        let suffix = in_maintenance(maintenance);
         match from {
             Some(from) => format!("{from} -> {to}{suffix}"),
             None => format!("is {to}{suffix}"),
@@ -76,26 +76,12 @@ impl Lines {
 impl Observer for Lines {
     fn entry(&self, case: &Case, entry: &Entry) {
         let what = match &entry.event {
-            Event::Opened { strategy, .. } => format!("begins with {strategy}"),
             Event::Saw {
                 provision_state,
                 maintenance,
             } => self.change(case, provision_state, *maintenance),
-            Event::Freed => "the instance's allocation is released".to_owned(),
-            Event::Intended { write } => match lifted_by(case, write) {
-                Some(command) => format!("{write}; once it is free, by hand: `{command}`"),
-                None => write.to_string(),
-            },
             Event::Applied => return,
-            Event::Refused { refusal } => format!("refused: {refusal}"),
-            Event::Unknown { message } => {
-                format!("nobody knows whether that was applied, looking: {message}")
-            }
-            Event::Suspended { ending } => {
-                format!("stops, still held, {}: {}", ending.outcome, ending.reason)
-            }
-            Event::Resumed { .. } => "is taken up again".to_owned(),
-            Event::Closed { ending } => format!("{}: {}", ending.outcome, ending.reason),
+            _ => words(case, entry),
         };
         self.line(&case.into(), entry.at, &what);
     }
@@ -117,6 +103,34 @@ impl Observer for Lines {
             );
         }
     }
+}
+
+/// What an entry says; the case has it already.
+pub(crate) fn words(case: &Case, entry: &Entry) -> String {
+    match &entry.event {
+        Event::Opened { strategy, .. } => format!("begins with {strategy}"),
+        Event::Saw {
+            provision_state,
+            maintenance,
+        } => format!("is {provision_state}{}", in_maintenance(*maintenance)),
+        Event::Freed => "the instance's allocation is released".to_owned(),
+        Event::Intended { write } => match lifted_by(case, write) {
+            Some(command) => format!("{write}; once it is free, by hand: `{command}`"),
+            None => write.to_string(),
+        },
+        Event::Applied => "accepted".to_owned(),
+        Event::Refused { refusal } => format!("refused: {refusal}"),
+        Event::Unknown { message } => {
+            format!("nobody knows whether that was applied, looking: {message}")
+        }
+        Event::Suspended { ending } => format!("stops, still held, {}: {}", ending.outcome, ending.reason),
+        Event::Resumed { .. } => "is taken up again".to_owned(),
+        Event::Closed { ending } => format!("{}: {}", ending.outcome, ending.reason),
+    }
+}
+
+fn in_maintenance(is: bool) -> &'static str {
+    if is { ", in maintenance" } else { "" }
 }
 
 /// What lifts the hold that this write takes, for the case that nobody is there to do it (rule 15).

@@ -1,17 +1,21 @@
 //! The subcommands, one file each.
 
+mod abandon;
 mod ask;
 mod audit;
 mod candidates;
+mod cases;
 mod config;
 mod delete;
 #[cfg(feature = "sandbox")]
 mod demo;
 mod follow;
 mod guard;
+mod nodes;
 mod resume;
 #[cfg(feature = "sandbox")]
 mod sandbox;
+mod show;
 mod watch;
 
 use std::path::PathBuf;
@@ -84,6 +88,14 @@ enum Command {
     Watch(watch::Args),
     /// Look for what does not fit between Ironic's nodes and Placement's providers
     Audit(audit::Args),
+    /// List the nodes as both services see them
+    Nodes(nodes::Args),
+    /// List what the journal has open, or all of it
+    Cases(cases::Args),
+    /// Tell the whole story of one node, from the journal
+    Show(show::Args),
+    /// End a case by an operator's signed word
+    Abandon(abandon::Args),
     /// Show the effective configuration, and where each value comes from
     Config(config::Args),
     /// Show the whole story on an embedded cloud, in under half a minute
@@ -105,6 +117,10 @@ impl Cli {
             Command::Candidates(args) => candidates::run(args, global).await,
             Command::Watch(args) => watch::run(args, global).await,
             Command::Audit(args) => audit::run(args, global).await,
+            Command::Nodes(args) => nodes::run(args, global).await,
+            Command::Cases(args) => cases::run(args, global).await,
+            Command::Show(args) => show::run(args, global).await,
+            Command::Abandon(args) => abandon::run(args, global).await,
             Command::Config(args) => config::run(&args, &global),
             #[cfg(feature = "sandbox")]
             Command::Demo(args) => {

@@ -20,3 +20,4 @@ mod repairs;
 mod secrets;
 mod seen;
 mod support;
+mod told;

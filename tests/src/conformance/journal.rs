@@ -30,6 +30,7 @@ pub async fn run_all(make: impl AsyncFn() -> Arc<dyn Journal>) {
     cases_do_not_mix(&*make().await).await;
     cases_are_open_until_their_last_entry_closes_them(&*make().await).await;
     open_cases_come_in_the_order_of_their_identifiers(&*make().await).await;
+    all_cases_are_listed_whether_open_or_not(&*make().await).await;
     exactly_one_of_many_writers_wins_each_number(&make().await).await;
     appends_at_the_same_time_are_not_torn_apart(&make().await).await;
     cases_at_the_same_time_do_not_fence_each_other(&make().await).await;
@@ -142,6 +143,20 @@ async fn cases_are_open_until_their_last_entry_closes_them(journal: &dyn Journal
         expected[1..],
         "closed by an append of its own"
     );
+}
+
+async fn all_cases_are_listed_whether_open_or_not(journal: &dyn Journal) {
+    let listed = async || journal.cases().try_collect::<Vec<_>>().await.unwrap();
+    assert!(listed().await.is_empty());
+    for number in [3, 1, 2] {
+        journal
+            .append(case(number), Seq(0), &[opened(), said("one")])
+            .await
+            .unwrap();
+    }
+    journal.append(case(2), Seq(2), &[closed()]).await.unwrap();
+    assert_eq!(listed().await, [1, 2, 3].map(case), "each once, in order");
+    assert_eq!(open(journal).await, [1, 3].map(case));
 }
 
 async fn open_cases_come_in_the_order_of_their_identifiers(journal: &dyn Journal) {

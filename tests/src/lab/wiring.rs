@@ -95,6 +95,18 @@ impl Lab {
     ///
     /// Where `clouds.yaml` is not as it should be.
     pub async fn orchestrator(&self, proxies: &Proxies, setup: Setup) -> Result<Orchestrator, LabError> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let cloud = Arc::new(self.openstack(proxies, &setup).await?);
+        let builder = Orchestrator::builder(cloud, setup.journal, clock).observer(setup.observer);
+        Ok(builder.poll(setup.poll).build())
+    }
+
+    /// This lab through these proxies, as the program under test sees it.
+    ///
+    /// # Errors
+    ///
+    /// Where `clouds.yaml` is not as it should be.
+    pub async fn openstack(&self, proxies: &Proxies, setup: &Setup) -> Result<OpenStack, LabError> {
         let auth = self.auth(setup.ironic)?;
         let other = if setup.ironic == setup.placement {
             auth.clone()
@@ -103,14 +115,11 @@ impl Lab {
         };
         let ironic = transport(Service::Ironic, auth, proxies.ironic.url()).await?;
         let placement = transport(Service::Placement, other, proxies.placement.url()).await?;
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let (ironic, placement) = (
+        Ok(OpenStack::new(
             Arc::new(IronicClient::new(ironic)),
             Arc::new(PlacementClient::new(placement)),
-        );
-        let cloud = Arc::new(OpenStack::new(ironic, placement, Arc::clone(&clock)));
-        let builder = Orchestrator::builder(cloud, setup.journal, clock).observer(setup.observer);
-        Ok(builder.poll(setup.poll).build())
+            Arc::new(SystemClock),
+        ))
     }
 
     /// The environment of a command line that reaches this lab through these proxies.

@@ -125,6 +125,10 @@ impl Journal for MortalJournal {
     fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         self.inner.open_cases()
     }
+
+    fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        self.inner.cases()
+    }
 }
 
 fn disk_full() -> JournalError {

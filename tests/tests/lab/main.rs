@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
+mod audit;
 mod clouds;
 mod common;
 mod conflicts;

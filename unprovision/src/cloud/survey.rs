@@ -152,7 +152,12 @@ impl OpenStack {
         }
     }
 
-    async fn lists(&self) -> Result<Lists, CloudError> {
+    /// What both services list.
+    ///
+    /// # Errors
+    ///
+    /// Where one of the lists could not be read to its end.
+    pub async fn lists(&self) -> Result<Lists, CloudError> {
         let all = ProviderFilter::default();
         let providers = async { Ok::<_, CloudError>(self.placement.list_providers(&all).await?) };
         let nodes = async { Ok(self.ironic.list_nodes(&NodeFilter::default(), &SWEPT).await?) };

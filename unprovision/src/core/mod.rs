@@ -22,6 +22,7 @@ mod recover;
 mod rules;
 mod tag;
 mod tear_down;
+mod undo;
 
 pub use action::{Action, ActionKind, Giver, Owner};
 pub use by_hand::by_hand;
@@ -37,3 +38,4 @@ pub use open::{CannotOpen, TearDownRequest, open};
 pub use rules::{Holder, Seen, Stage};
 pub use tag::{DEFAULT_TAG, NotATag, Tag, tag_name};
 pub use tear_down::{Start, start_of};
+pub use undo::undo;

@@ -22,7 +22,7 @@ impl MemoryJournal {
         Self::default()
     }
 
-    fn cases(&self) -> MutexGuard<'_, BTreeMap<CaseId, Vec<Entry>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<CaseId, Vec<Entry>>> {
         // No code that holds the lock can panic half-way through a change.
         self.cases.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -31,7 +31,7 @@ impl MemoryJournal {
 #[async_trait]
 impl Journal for MemoryJournal {
     async fn append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<Seq, JournalError> {
-        let mut cases = self.cases();
+        let mut cases = self.lock();
         let has = cases.get(&case).map_or(0, Vec::len) as u64;
         if has != after.0 {
             return Err(JournalError::Fenced(case));
@@ -43,7 +43,7 @@ impl Journal for MemoryJournal {
     }
 
     async fn read(&self, case: CaseId) -> Result<Vec<Entry>, JournalError> {
-        Ok(self.cases().get(&case).cloned().unwrap_or_default())
+        Ok(self.lock().get(&case).cloned().unwrap_or_default())
     }
 
     fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
@@ -57,11 +57,16 @@ impl Journal for MemoryJournal {
             )
         };
         let open = self
-            .cases()
+            .lock()
             .iter()
             .filter(|(_, entries)| is_open(entries))
             .map(|(case, _)| Ok(*case))
             .collect::<Vec<_>>();
         stream::iter(open).boxed()
+    }
+
+    fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        let all = self.lock().keys().map(|case| Ok(*case)).collect::<Vec<_>>();
+        stream::iter(all).boxed()
     }
 }

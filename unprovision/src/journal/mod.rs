@@ -37,6 +37,9 @@ pub trait Journal: fmt::Debug + Send + Sync {
 
     /// The cases whose last entry does not close them, in the order of their identifiers.
     fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>>;
+
+    /// All cases, in the order of their identifiers.
+    fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>>;
 }
 
 /// All cases that have not ended, of tear-downs and of the guard.

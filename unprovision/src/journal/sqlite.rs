@@ -100,6 +100,28 @@ impl SqliteJournal {
         Ok(true)
     }
 
+    /// The cases that this selects, in its order.
+    fn list(
+        &self,
+        selected: &'static str,
+        what: &'static str,
+    ) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        sqlx::query_scalar::<_, String>(selected)
+            .fetch(&self.pool)
+            .map_err(move |error| self.failed(what, error))
+            .map(|id| {
+                let parsed = id?.parse().map(CaseId);
+                parsed.map_err(|error| {
+                    storage(
+                        &self.path,
+                        "understand a case's name",
+                        sqlx::Error::Decode(Box::new(error)),
+                    )
+                })
+            })
+            .boxed()
+    }
+
     fn failed(&self, what: &str, error: sqlx::Error) -> JournalError {
         storage(&self.path, what, error)
     }
@@ -136,20 +158,14 @@ impl Journal for SqliteJournal {
     fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         const OPEN: &str = "SELECT case_id FROM entries AS e WHERE closes = 0 AND NOT EXISTS \
             (SELECT 1 FROM entries AS later WHERE later.case_id = e.case_id AND later.seq > e.seq) ORDER BY case_id";
-        sqlx::query_scalar::<_, String>(OPEN)
-            .fetch(&self.pool)
-            .map_err(|error| self.failed("list its open cases", error))
-            .map(|id| {
-                let parsed = id?.parse().map(CaseId);
-                parsed.map_err(|error| {
-                    storage(
-                        &self.path,
-                        "understand a case's name",
-                        sqlx::Error::Decode(Box::new(error)),
-                    )
-                })
-            })
-            .boxed()
+        self.list(OPEN, "list its open cases")
+    }
+
+    fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        self.list(
+            "SELECT DISTINCT case_id FROM entries ORDER BY case_id",
+            "list its cases",
+        )
     }
 }
 

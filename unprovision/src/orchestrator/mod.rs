@@ -9,6 +9,7 @@
 //! Each case has its own worker; one watcher looks at all nodes that are waited for. Tear-downs go through a gate:
 //! all nodes are held before the first is torn down, and no more are under way than Ironic takes.
 
+mod abandon;
 mod admission;
 mod error;
 mod gate;
@@ -29,6 +30,7 @@ use crate::cloud::{Clock, Cloud, CloudError, Reads};
 use crate::core::{Case, CaseId, CaseState, Entry, Event, Limits, TearDownRequest, WaitFor, open};
 use crate::journal::{Journal, Seq};
 
+pub use abandon::Abandoned;
 pub(crate) use admission::Admission;
 pub use error::RunError;
 pub(crate) use gate::Gate;

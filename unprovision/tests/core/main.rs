@@ -33,6 +33,7 @@ mod rash;
 mod start;
 mod strategies;
 mod tags;
+mod undo;
 mod vetoes;
 mod vetoes_guard;
 mod vetoes_placement;

@@ -1,0 +1,186 @@
+//! `unprovision cases`: what the journal has, without asking the cloud.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use ironic_client::ProvisionState;
+use jiff::Timestamp;
+use serde::Serialize;
+use unprovision::NodeUuid;
+use unprovision::core::{Case, CaseId, CaseState, Ending, Entry, Outcome};
+use unprovision::journal::Journal;
+use uuid::Uuid;
+
+use super::Global;
+use crate::failure::Usage;
+use crate::output::{self, Format, plain};
+use crate::wire;
+
+/// Options of `cases`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct Args {
+    /// Also those that have ended
+    #[arg(long)]
+    all: bool,
+    /// How the list is shown on standard output
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+const EXAMPLE: &str = "\
+Examples:
+  unprovision cases
+  unprovision cases --all -o json
+
+Only the journal is read. `unprovision show NODE` tells the whole story of one node.";
+
+/// A case as the journal has it.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) case: Case,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// What is known of a case in one line.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    /// The case.
+    case: CaseId,
+    /// `tear-down`, or `guard` where somebody else tears down.
+    kind: &'static str,
+    /// The node.
+    node: NodeUuid,
+    /// Its name, when the case was opened.
+    name: Option<String>,
+    /// The instance that leaves, where anybody knows it.
+    instance: Option<Uuid>,
+    /// The strategy's name.
+    strategy: String,
+    /// `open`, `suspended` (nobody works on it until `resume`) or `closed`.
+    pub(super) state: &'static str,
+    /// How it ended, for good or for now.
+    pub(super) outcome: Option<Outcome>,
+    /// When it was opened.
+    opened_at: Timestamp,
+    /// When something was written down last.
+    last_entry_at: Option<Timestamp>,
+    /// The node's state when it was seen last.
+    provision_state: Option<ProvisionState>,
+    /// Whether something of ours may hold the provider.
+    pub(super) held: bool,
+    /// Why it ended, or what it is at.
+    pub(super) reason: String,
+    /// The cloud that it was begun in.
+    cloud: Option<String>,
+}
+
+impl Told {
+    pub(super) fn row(&self) -> Row {
+        let case = &self.case;
+        let (state, ending) = match &case.state {
+            CaseState::Open => ("open", None),
+            CaseState::Suspended(ending) => ("suspended", Some(ending)),
+            CaseState::Closed(ending) => ("closed", Some(ending)),
+        };
+        Row {
+            case: case.id,
+            kind: if case.is_guard() { "guard" } else { "tear-down" },
+            node: case.node,
+            name: case.found.name.clone(),
+            instance: case.instance(),
+            strategy: case.strategy.clone(),
+            state,
+            outcome: ending.map(|ending| ending.outcome),
+            opened_at: case.opened_at,
+            last_entry_at: self.entries.last().map(|entry| entry.at),
+            provision_state: case.seen.as_ref().map(|(state, _)| state.clone()),
+            held: ending.map_or_else(|| case.may_hold(), |ending| ending.held),
+            reason: self.at(ending),
+            cloud: case.cloud.clone(),
+        }
+    }
+
+    /// Why it ended, or what it is at. What a worker waits for just now only the worker knows.
+    fn at(&self, ending: Option<&Ending>) -> String {
+        let refused = self.case.attempts.values().max_by_key(|attempts| attempts.at);
+        let refused = refused.and_then(|attempts| {
+            let refusal = self.case.refusal(attempts.action.kind())?;
+            Some(format!("refused: {}: {refusal}", attempts.action))
+        });
+        let sent = self.case.pending.as_ref();
+        let sent = sent.map(|write| format!("about to {write}; what became of it is not on record"));
+        let seen = self.case.seen.as_ref();
+        let seen = seen.map(|(state, since)| format!("the node is `{state}` since {since:.0}"));
+        let ended = ending.map(|ending| ending.reason.clone());
+        let first = [ended, sent, refused, seen].into_iter().flatten().next();
+        first.unwrap_or_else(|| "the node was not seen yet".to_owned())
+    }
+}
+
+/// All that the journal has, in the order in which it began. One that cannot be read is an error: it may be the one.
+pub(super) async fn read_all(journal: &dyn Journal) -> anyhow::Result<Vec<Told>> {
+    let ids = journal.cases().try_collect::<Vec<_>>().await?;
+    let mut all = Vec::with_capacity(ids.len());
+    for id in ids {
+        let entries = journal.read(id).await?;
+        all.extend(Case::fold(id, &entries).map(|case| Told { case, entries }));
+    }
+    all.sort_by_key(|told| (told.case.opened_at, told.case.id));
+    Ok(all)
+}
+
+/// The journal that is only read, and made by nobody.
+pub(super) async fn journal(place: &str) -> anyhow::Result<Option<Arc<dyn Journal>>> {
+    if place == wire::IN_MEMORY {
+        let words = format!("the journal `{place}` is gone with each process: there is nothing to read");
+        return Err(Usage(words).into());
+    }
+    wire::journal_if_any(place).await
+}
+
+pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
+    let loaded = global.load([])?;
+    let place = &loaded.config.journal;
+    let mut told = match journal(place).await? {
+        Some(journal) => read_all(&*journal).await?,
+        None => Vec::new(),
+    };
+    told.retain(|told| args.all || !matches!(told.case.state, CaseState::Closed(_)));
+    let rows = told.iter().map(Told::row).collect::<Vec<_>>();
+    match args.output {
+        Format::Json => output::print(&serde_json::to_string_pretty(&rows)?)?,
+        Format::Table if rows.is_empty() => {
+            let open = if args.all { "" } else { "open " };
+            output::print(&format!("there is no {open}case in the journal {place}"))?;
+        }
+        Format::Table => output::print(&table(&rows))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut table = output::new_table(&[
+        "node", "kind", "strategy", "state", "outcome", "seen", "held", "since",
+    ]);
+    let mut reasons = String::new();
+    for row in rows {
+        let name = row.name.as_deref().map_or_else(|| row.node.to_string(), plain);
+        reasons.push_str(&format!("\n{name}: {}", plain(&row.reason)));
+        table.add_row([
+            name,
+            row.kind.to_owned(),
+            plain(&row.strategy),
+            row.state.to_owned(),
+            row.outcome
+                .map_or_else(|| "-".to_owned(), |outcome| outcome.to_string()),
+            row.provision_state
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |state| plain(&state.to_string())),
+            if row.held { "yes" } else { "no" }.to_owned(),
+            format!("{:.0}", row.opened_at),
+        ]);
+    }
+    format!("{table}{reasons}")
+}

@@ -1,0 +1,93 @@
+//! An operator's end of a case.
+
+use super::{Orchestrator, RunError};
+use crate::cloud::{CloudError, Reads};
+use crate::core::{Action, Case, CaseId, CaseState, Ending, Entry, Event, Outcome, undo};
+use crate::journal::{JournalError, Seq};
+use unprovision_session::Class;
+
+/// More than a case can have set.
+const MOST: usize = 8;
+
+/// What an operator's end of a case has done, and left.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Abandoned {
+    /// The writes that undid something of ours.
+    pub undone: Vec<Action>,
+    /// What of ours is left, as the commands that lift it.
+    pub left: Vec<String>,
+}
+
+impl Orchestrator {
+    /// Ends a case, of the guard as well, by an operator's word, which the journal keeps. With `undo` exactly what the case has
+    /// set is taken back first, **whatever the node is**: it may be offered from then on although it is not free.
+    ///
+    /// `after` is the number of entries that the operator has seen: if there are more by now, somebody works on the case, and
+    /// nothing is done.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Fenced`] where somebody else works on the case; a [`CloudError`] where a write failed: then the case
+    /// stays open.
+    pub async fn abandon(
+        &self,
+        id: CaseId,
+        after: Seq,
+        word: &str,
+        undo_all: bool,
+    ) -> Result<Abandoned, RunError> {
+        let (mut case, mut seq) = self.parts.read(id).await?;
+        if seq != after || matches!(case.state, CaseState::Closed(_)) {
+            return Err(JournalError::Fenced(id).into());
+        }
+        let mut undone = Vec::new();
+        loop {
+            let seen = self.parts.cloud.observe(case.node, Reads::everything()).await?;
+            let next = undo(&case, &seen).filter(|_| undo_all && undone.len() < MOST);
+            let Some(write) = next else {
+                let left = case.left_behind(&seen);
+                let ending = Ending {
+                    outcome: Outcome::Blocked,
+                    reason: word.to_owned(),
+                    held: !left.is_empty(),
+                };
+                self.write_down(&mut case, &mut seq, Event::Closed { ending })
+                    .await?;
+                return Ok(Abandoned { undone, left });
+            };
+            let intended = Event::Intended { write: write.clone() };
+            self.write_down(&mut case, &mut seq, intended).await?;
+            let answer = self.parts.cloud.apply(case.node, &write).await;
+            let became = answer.as_ref().map_or_else(became, |()| Event::Applied);
+            self.write_down(&mut case, &mut seq, became).await?;
+            answer?;
+            undone.push(write);
+        }
+    }
+
+    async fn write_down(&self, case: &mut Case, seq: &mut Seq, event: Event) -> Result<(), RunError> {
+        let entry = Entry {
+            at: self.parts.clock.now(),
+            event,
+        };
+        *seq = self
+            .parts
+            .journal
+            .append(case.id, *seq, std::slice::from_ref(&entry))
+            .await?;
+        case.push(&entry);
+        self.parts.observer.entry(case, &entry);
+        Ok(())
+    }
+}
+
+fn became(error: &CloudError) -> Event {
+    match error.class {
+        Class::Unknown => Event::Unknown {
+            message: error.to_string(),
+        },
+        _ => Event::Refused {
+            refusal: error.refusal(),
+        },
+    }
+}
