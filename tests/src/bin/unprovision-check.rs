@@ -60,6 +60,7 @@ fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
             }
             "--traces" => asked.traces = true,
             "--markdown" => asked.markdown = true,
+            option if option.starts_with('-') => return Err(format!("`{option}` is not known")),
             name => {
                 let known = strategy::by_name(name);
                 asked

@@ -87,6 +87,9 @@ fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
         node: 0,
     };
     while let Some(word) = words.next() {
+        if !["--cases", "--seed", "--world", "--node", "--strategy"].contains(&word.as_str()) {
+            return Err(format!("`{word}` is not known"));
+        }
         let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
         let number = || {
             value
@@ -98,17 +101,16 @@ fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
             "--seed" => asked.seed = number()?,
             "--world" => asked.world = Some(number()?),
             "--node" => asked.node = usize::try_from(number()?).unwrap_or(0),
-            "--strategy" => {
+            _ => {
                 let known = strategy::by_name(&value);
                 asked
                     .strategies
                     .push(known.ok_or_else(|| format!("no strategy is called `{value}`"))?);
             }
-            _ => return Err(format!("`{word}` is not known")),
         }
     }
     if asked.cases == 0 && asked.world.is_none() {
-        return Err("--cases is missing".to_owned());
+        return Err("--cases needs a number above 0".to_owned());
     }
     if asked.strategies.is_empty() {
         asked.strategies = strategy::ALL.to_vec();

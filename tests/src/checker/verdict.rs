@@ -123,7 +123,8 @@ pub fn examine(
     let found = |gap: &Gap| windows.iter().any(|window| window.beside == gap.name());
     let not_found = gaps
         .iter()
-        .filter(|gap| !found(gap))
+        // A world without that rival cannot show it.
+        .filter(|gap| !found(gap) && reports.iter().any(|report| report.scope.has(**gap)))
         .map(|gap| gap.name())
         .collect();
     let mut windows = windows.into_iter();

@@ -211,9 +211,10 @@ impl<'a> Fleet<'a> {
 
     /// A line for the time line, if it is wanted.
     pub(super) fn tell(&mut self, slot: usize, line: impl FnOnce(&Slot) -> String) {
-        if self.traced == Some(slot) {
-            let text = line(&self.slots[slot]);
-            self.lines.push(format!("{} {text}", self.now));
+        if self.traced == Some(slot)
+            && let Some(slot) = self.slots.get(slot)
+        {
+            self.lines.push(format!("{} {}", self.now, line(slot)));
         }
     }
 

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use http::{HeaderName, Method, StatusCode};
 use tokio_util::sync::CancellationToken;
+use unprovision::core::Outcome;
 use unprovision::guard::Settings;
+use unprovision::orchestrator::Progress;
 use unprovision_testkit::sandbox::config::NovaRule;
 use unprovision_testkit::sandbox::{Fault, Sandbox, Service};
 use uuid::Uuid;
 
 use crate::common::{
-    Scene, assert_clean, assert_ironic_untouched, assert_unexposed, cloud, delete_all, secs, writes,
+    Scene, assert_clean, assert_ironic_untouched, assert_unexposed, by_operator, cloud, delete_all, only,
+    secs, writes,
 };
 
 fn held(sandbox: &Sandbox, node: Uuid) -> bool {
@@ -279,6 +282,41 @@ async fn one_pass_does_all_that_can_be_done_now() {
     for (node, _) in servers {
         assert_clean(&sandbox, node, "two passes");
     }
+}
+
+/// The node comes back before anybody has released the instance's allocation: a pass does not wait for that, and in the end nobody
+/// is told that the node is offered.
+#[tokio::test(start_paused = true)]
+async fn one_pass_does_not_wait_for_somebody_elses_allocation() {
+    let sandbox = cloud(1, NovaRule::Off).build();
+    let (node, instance) = only(&sandbox);
+    let settings = Settings {
+        max_held_share: 0.0,
+        max_held_floor: 0,
+        ..Settings::default()
+    };
+    let braked = Scene::with(&sandbox, settings);
+    let scene = Scene {
+        settings: Settings::default(),
+        ..braked.clone()
+    };
+    let stop = CancellationToken::new();
+    let call = format!("PUT /v1/nodes/{node}/states/provision");
+    by_operator(&sandbox, &call, &serde_json::json!({"target": "deleted"}));
+    tokio::time::sleep(secs(1)).await;
+    braked.guard().once(&stop).await.unwrap();
+    tokio::time::sleep(secs(50)).await;
+
+    let begun = tokio::time::Instant::now();
+    let early = scene.guard().once(&stop).await.unwrap();
+    assert!(begun.elapsed() < secs(15), "{:?}", begun.elapsed());
+    assert_eq!(early.reports[0].outcome, Progress::Waits, "{early:?}");
+    tokio::time::sleep(secs(180)).await;
+    let late = scene.guard().once(&stop).await.unwrap();
+    assert_eq!(late.reports[0].outcome, Progress::Ended(Outcome::Blocked));
+    assert!(late.reports[0].reason.contains(&instance.to_string()), "{late:?}");
+    assert!(!sandbox.is_offered(node));
+    assert_eq!(writes(&sandbox), Vec::<String>::new());
 }
 
 /// Rule 1: with a role that may only read in Ironic, the guard does all of its work.

@@ -365,6 +365,16 @@ pub(super) fn finish(case: &Case, seen: &Seen<'_>) -> Decision {
     if let Some(action) = seen.provider.and_then(|(view, _)| unreserve(case, view)) {
         return Decision::Act(action);
     }
+    if let (Holder::Instance, Some(instance)) = (seen.holder, case.instance()) {
+        return Decision::End(Ending {
+            outcome: Outcome::Blocked,
+            reason: format!(
+                "the node is available, but the allocation of instance {instance} still hides it, and is not ours: once nobody \
+                 knows the server any more, `openstack resource provider allocation delete {instance}`"
+            ),
+            held: false,
+        });
+    }
     let reason = match (seen.provider, seen.holder) {
         (None, _) => "the node is available; Placement has no provider for it".to_owned(),
         (_, Holder::Other(other)) => format!("the node is available, and {other} holds it already"),

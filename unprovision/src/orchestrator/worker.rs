@@ -37,6 +37,8 @@ pub(crate) struct Worker<'a> {
     unheld: Option<Unheld<'a>>,
     pass: Option<Pass<'a>>,
     waits_for: String,
+    /// Since when, by the clock that only goes forward.
+    waits_since: Duration,
     /// That the node is gone was confirmed; it holds until the node is seen again.
     is_gone: bool,
     /// A look that was taken to open the case: as good as one of its own.
@@ -92,6 +94,7 @@ impl<'a> Worker<'a> {
             unheld,
             pass: None,
             waits_for,
+            waits_since: Duration::ZERO,
             is_gone: false,
             first,
         };
@@ -252,9 +255,12 @@ impl<'a> Worker<'a> {
         if words != self.waits_for {
             self.parts.observer.waiting(&self.case, &wait.for_what);
             self.waits_for = words;
+            self.waits_since = self.parts.clock.elapsed();
         }
         let left = Duration::try_from(wait.until.duration_since(self.now())).unwrap_or_default();
-        if self.until == Until::Settled && left > SHORT {
+        // Many short waits for the same thing are a long one.
+        let waited = self.parts.clock.elapsed().saturating_sub(self.waits_since);
+        if self.until == Until::Settled && left.max(waited) > SHORT {
             let held = self.case.may_hold();
             return Step::Done(self.report(Progress::Waits, self.waits_for.clone(), held));
         }

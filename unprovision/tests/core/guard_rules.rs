@@ -312,7 +312,14 @@ fn novas_own_delete_is_waited_for_but_not_for_ever() {
         &seen(free, held("instance", true)),
         at(199) + SignedDuration::from_mins(5),
     );
-    assert_eq!(word(&decision), "done");
+    // It is not offered then, and nothing of ours is in the way.
+    match decision {
+        Decision::End(ending) => {
+            assert_eq!((ending.outcome, ending.held), (Outcome::Blocked, false));
+            assert!(ending.reason.contains(&INSTANCE.to_string()), "{ending:?}");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
