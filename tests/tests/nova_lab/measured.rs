@@ -19,30 +19,39 @@ const ROUNDS: usize = 4;
 const INTERVAL: u64 = 60;
 const SHAPE: [&str; 4] = ["--step-seconds", "30", "--knob", "lab_tear_down_seconds=4"];
 
-/// Writes `target/nova-lab-measured.md`.
 #[tokio::test]
-#[ignore = "takes half an hour: `tests/measure guard`"]
-async fn guard_measured() {
-    let mut table = String::from(
-        "| Nova | | deletions | exposed ms (median / max) | exposed ms, sampled (max) | server gone s (median / max) \
-         | available to offered s (median / max) |\n| --- | --- | --- | --- | --- | --- | --- |\n",
-    );
-    for (rule, name) in [
-        (Rule::Old, "old rule, settled servers"),
-        (Rule::Current, "as shipped, servers claimed during a pass"),
-    ] {
-        let (without, with) = rounds(rule).await;
-        row(&mut table, name, "alone", &without);
-        row(&mut table, name, "guard", &with);
-        assert!(without.iter().any(|figures| figures.exposed > Duration::ZERO));
-        assert!(
-            with.iter().all(|figures| figures.exposed == Duration::ZERO),
-            "{with:?}"
-        );
-    }
+#[ignore = "takes a quarter of an hour: `tests/measure guard`"]
+async fn guard_measured_beside_the_old_rule() {
+    measured(Rule::Old, "old rule, settled servers", "1-old").await;
+}
+
+#[tokio::test]
+#[ignore = "takes a quarter of an hour: `tests/measure guard`"]
+async fn guard_measured_beside_todays_nova() {
+    measured(
+        Rule::Current,
+        "as shipped, servers claimed during a pass",
+        "2-current",
+    )
+    .await;
+}
+
+/// Writes `target/nova-lab-measured/KEY.md`.
+async fn measured(rule: Rule, name: &str, key: &str) {
+    let (without, with) = rounds(rule).await;
+    let mut table = String::new();
+    row(&mut table, name, "alone", &without);
+    row(&mut table, name, "guard", &with);
     println!("{table}");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    std::fs::write(target.join("nova-lab-measured.md"), table).unwrap();
+    let folder = target.join("nova-lab-measured");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{key}.md")), table).unwrap();
+    assert!(without.iter().any(|figures| figures.exposed > Duration::ZERO));
+    assert!(
+        with.iter().all(|figures| figures.exposed == Duration::ZERO),
+        "{with:?}"
+    );
 }
 
 async fn rounds(rule: Rule) -> (Vec<Figures>, Vec<Figures>) {
