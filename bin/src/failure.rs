@@ -100,8 +100,13 @@ fn is_too_old(cause: &(dyn std::error::Error + 'static)) -> bool {
 
 /// The error and its causes; a cause that was said already is left out.
 pub(crate) fn chain(error: &anyhow::Error, between: &str) -> String {
+    causes(error.as_ref(), between)
+}
+
+/// The same for an error that is not on its way out.
+pub(crate) fn causes(error: &(dyn std::error::Error + 'static), between: &str) -> String {
     let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
+    for cause in anyhow::Chain::new(error).map(ToString::to_string) {
         if text.is_empty() {
             text = cause;
         } else if !text.contains(&cause) {

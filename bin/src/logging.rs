@@ -4,6 +4,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::time::SystemTime;
 
 use crate::config::{ConfigError, Log, LogFormat};
+use crate::output;
 
 /// The levels by name.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
@@ -22,6 +23,7 @@ pub(crate) fn init(log: &Log) -> Result<(), ConfigError> {
         from: from.to_owned(),
         problem,
     })?;
+    output::speak(log.format);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -12,6 +12,7 @@ use unprovision::guard::{GuardObserver, Notice};
 use unprovision::orchestrator::Observer;
 
 use crate::config::LogFormat;
+use crate::failure::causes;
 use crate::output::{self, Subject, plain};
 
 /// Says on standard error what happens to each node.
@@ -32,17 +33,18 @@ impl Lines {
         }
     }
 
-    /// The work on a node begins, or goes on.
-    pub(crate) fn tell(&self, subject: &Subject, what: &str) {
+    /// The work on a node begins, or goes on; with another strategy than was asked for, if so.
+    pub(crate) fn tell(&self, subject: &Subject, what: &str, asked: Option<&str>) {
         let Subject {
             instance, strategy, ..
         } = subject;
+        let asked = asked.map_or_else(String::new, |asked| format!(" (asked for: {asked})"));
         self.line(
             subject,
             self.clock.now(),
             &match instance {
-                Some(instance) => format!("{what}: instance {instance}, {strategy}"),
-                None => format!("{what}: {strategy}"),
+                Some(instance) => format!("{what}: instance {instance}, {strategy}{asked}"),
+                None => format!("{what}: {strategy}{asked}"),
             },
         );
     }
@@ -51,14 +53,13 @@ impl Lines {
         let Subject {
             node, name, instance, ..
         } = subject;
-        output::say(&match (self.format, name) {
-            (LogFormat::Text, Some(name)) => format!("{at:.3} {} {}", plain(name), plain(what)),
-            (LogFormat::Text, None) => format!("{at:.3} {node} {}", plain(what)),
-            (LogFormat::Json, _) => {
-                json!({"timestamp": at, "node": node, "name": name, "instance": instance, "message": what})
-                    .to_string()
-            }
-        });
+        match (self.format, name) {
+            (LogFormat::Text, Some(name)) => output::say(&format!("{at:.3} {} {}", plain(name), plain(what))),
+            (LogFormat::Text, None) => output::say(&format!("{at:.3} {node} {}", plain(what))),
+            (LogFormat::Json, _) => output::say_object(&json!({
+                "timestamp": at, "node": node, "name": name, "instance": instance, "message": what
+            })),
+        }
     }
 
     /// The change in words; the state before is known only from the second look on.
@@ -99,7 +100,7 @@ impl Observer for Lines {
             self.line(
                 &case.into(),
                 self.clock.now(),
-                &format!("could not be looked at, tried again: {error}"),
+                &format!("could not be looked at, tried again: {}", causes(error, ": ")),
             );
         }
     }
@@ -148,17 +149,16 @@ fn lifted_by(case: &Case, write: &Action) -> Option<String> {
 impl GuardObserver for Lines {
     fn notice(&self, notice: &Notice) {
         let at = self.clock.now();
-        output::say(&match self.format {
-            LogFormat::Text => format!("{at:.3} {notice}"),
-            LogFormat::Json => {
-                json!({"timestamp": at, "alarm": notice.is_alarm(), "message": notice.to_string()})
-                    .to_string()
-            }
-        });
+        match self.format {
+            LogFormat::Text => output::say(&format!("{at:.3} {notice}")),
+            LogFormat::Json => output::say_object(&json!({
+                "timestamp": at, "alarm": notice.is_alarm(), "message": notice.to_string()
+            })),
+        }
     }
 }
 
-/// Says only what somebody has to act upon.
+/// Says only what somebody has to act upon, and that nothing is seen.
 #[derive(Debug)]
 pub(crate) struct Alarms(pub(crate) Lines);
 
@@ -166,7 +166,7 @@ impl Observer for Alarms {}
 
 impl GuardObserver for Alarms {
     fn notice(&self, notice: &Notice) {
-        if notice.is_alarm() {
+        if notice.is_alarm() || matches!(notice, Notice::Blind { .. }) {
             self.0.notice(notice);
         }
     }

@@ -1,15 +1,21 @@
 //! What goes to standard output, and single lines to standard error.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::anyhow;
 use comfy_table::Table;
 use comfy_table::presets::ASCII_FULL_CONDENSED;
 use ironic_client::ProvisionState;
 use serde::Serialize;
+use serde_json::json;
 use unprovision::NodeUuid;
+use unprovision::cloud::{Clock, SystemClock};
 use unprovision::core::Case;
 use unprovision::orchestrator::{CaseReport, RunError};
 use uuid::Uuid;
+
+use crate::config::LogFormat;
 
 /// How the result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -176,12 +182,47 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        printed => Ok(printed?),
+        printed => printed.map_err(|error| anyhow!("cannot write to standard output: {error}")),
     }
 }
 
-/// Prints lines to standard error. Where nobody reads it, the work goes on all the same.
+/// Whether what is said is for machines.
+static FOR_MACHINES: AtomicBool = AtomicBool::new(false);
+
+/// From here on what is said looks like this.
+pub(crate) fn speak(format: LogFormat) {
+    FOR_MACHINES.store(format == LogFormat::Json, Ordering::Relaxed);
+}
+
+/// Prints lines to standard error, or one object. Where nobody reads it, the work goes on all the same.
 pub(crate) fn say(lines: &str) {
+    match FOR_MACHINES.load(Ordering::Relaxed) {
+        true => say_object(&json!({"timestamp": SystemClock.now(), "message": lines})),
+        false => say_to_somebody(lines),
+    }
+}
+
+/// Prints one object in one line to standard error.
+pub(crate) fn say_object(object: &serde_json::Value) {
+    let _ = writeln!(io::stderr().lock(), "{}", plain_json(object));
+}
+
+/// JSON may have characters as they are that would move the cursor or turn the writing round.
+fn plain_json(object: &serde_json::Value) -> String {
+    let mut plain = String::new();
+    for c in object.to_string().chars() {
+        match c {
+            '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{7f}'..='\u{9f}' => {
+                plain.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// Prints lines to the person at the terminal, whatever the format is.
+pub(crate) fn say_to_somebody(lines: &str) {
     let lines = lines.split('\n').map(plain).collect::<Vec<_>>();
     let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
 }
@@ -189,6 +230,14 @@ pub(crate) fn say(lines: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_has_the_same_text_in_plain_characters() {
+        let object = json!({"message": "\u{202e}x\u{9b}31m\u{1b}\n"});
+        let said = plain_json(&object);
+        assert_eq!(said, r#"{"message":"\u202ex\u009b31m\u001b\n"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&said).unwrap(), object);
+    }
 
     #[test]
     fn what_would_move_the_cursor_is_shown_instead() {

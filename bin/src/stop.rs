@@ -1,11 +1,13 @@
-//! Ctrl-C and SIGTERM.
+//! Ctrl-C and SIGTERM; and what pauses a guard.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
+use unprovision::guard::Brakes;
 
 use crate::failure::OTHER;
 use crate::output;
@@ -77,24 +79,61 @@ impl Signals {
     }
 }
 
-/// SIGUSR1 does the one, SIGUSR2 the other, as often as they come.
-pub(crate) fn on_pause(
-    pause: impl Fn() + Send + 'static,
-    go_on: impl Fn() + Send + 'static,
-) -> io::Result<()> {
-    let (mut first, mut second) = (
-        signal(SignalKind::user_defined1())?,
-        signal(SignalKind::user_defined2())?,
-    );
-    tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                _ = first.recv() => pause(),
-                _ = second.recv() => go_on(),
+/// SIGUSR1 and SIGUSR2: heard from its making on, and kept in their order until there is a guard to obey them.
+#[derive(Debug)]
+pub(crate) struct Pauses(UnboundedReceiver<Word>);
+
+#[derive(Clone, Copy, Debug)]
+enum Word {
+    Pause,
+    GoOn,
+}
+
+impl Pauses {
+    /// Hears the signals; without this they would end the process.
+    pub(crate) fn new() -> io::Result<Self> {
+        let (mut first, mut second) = (
+            signal(SignalKind::user_defined1())?,
+            signal(SignalKind::user_defined2())?,
+        );
+        let (told, heard) = unbounded_channel();
+        tokio::spawn(async move {
+            loop {
+                // Nobody knows which of two came first that came at once; then the pause has the last word.
+                let word = tokio::select! {
+                    biased;
+                    _ = second.recv() => Word::GoOn,
+                    _ = first.recv() => Word::Pause,
+                };
+                if told.send(word).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self(heard))
+    }
+
+    /// What was heard so far counts at once, what comes later when it comes.
+    pub(crate) fn obeyed_by(mut self, brakes: Arc<Brakes>) {
+        while let Ok(word) = self.0.try_recv() {
+            match word {
+                Word::Pause => pause(&brakes),
+                Word::GoOn => brakes.go_on_beforehand(),
             }
         }
-    });
-    Ok(())
+        tokio::spawn(async move {
+            while let Some(word) = self.0.recv().await {
+                match word {
+                    Word::Pause => pause(&brakes),
+                    Word::GoOn => brakes.go_on(),
+                }
+            }
+        });
+    }
+}
+
+fn pause(brakes: &Brakes) {
+    brakes.pause("by SIGUSR1; SIGUSR2 lets it go on");
 }
 
 async fn next((interrupt, terminate): &mut (Signal, Signal)) {

@@ -47,10 +47,17 @@ pub(crate) struct Wired {
 }
 
 impl Wired {
-    /// Says what happens to these nodes now.
-    pub(crate) fn tell<'a>(&self, subjects: impl IntoIterator<Item = &'a Subject>, what: &str) {
+    /// Says what happens to this node now.
+    pub(crate) fn tell(&self, subject: &Subject, what: &str) {
         if let Some(lines) = &self.lines {
-            subjects.into_iter().for_each(|subject| lines.tell(subject, what));
+            lines.tell(subject, what, None);
+        }
+    }
+
+    /// The same, where another strategy was asked for than the one that goes on.
+    pub(crate) fn tell_asked(&self, subject: &Subject, what: &str, asked: &str) {
+        if let Some(lines) = &self.lines {
+            lines.tell(subject, what, Some(asked));
         }
     }
 }

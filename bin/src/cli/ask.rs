@@ -12,7 +12,7 @@ pub(super) fn somebody() -> bool {
 
 /// Shows what would be done, and asks. Any answer but yes is an error.
 pub(super) async fn confirm(question: &str) -> anyhow::Result<()> {
-    output::say(&format!("{question} [y/N]"));
+    output::say_to_somebody(&format!("{question} [y/N]"));
     let answer = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).map(|_| line)

@@ -1,11 +1,12 @@
 //! `unprovision delete`: tears instances down, and takes their nodes back to `available`.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use futures::stream::{self, StreamExt};
 use unprovision::Node;
-use unprovision::core::{CaseId, Entry, Event, TearDownRequest, tag_name};
+use unprovision::core::{Case, CaseId, Entry, Event, TearDownRequest, tag_name};
 use unprovision::orchestrator::{Orchestrator, RunError};
 use uuid::Uuid;
 
@@ -57,6 +58,8 @@ Nothing is touched unless all nodes can be torn down. Everything on their disks 
 struct Target {
     node: Node,
     request: TearDownRequest,
+    /// The case that was begun before and has not ended: it goes on as it was begun, whatever is asked for now.
+    begun: Option<Case>,
 }
 
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
@@ -71,8 +74,8 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     let (wired, targets, first) = signals.before_anything(args.prepare(&global, &loaded)).await?;
     let stop = signals.begin();
     let cases = open(&wired.orchestrator, &targets, first).await?;
-    let subjects = targets.into_iter().map(Target::subject).collect::<Vec<_>>();
-    wired.tell(&subjects, "begins");
+    targets.iter().for_each(|target| target.tell(&wired));
+    let subjects = targets.iter().map(Target::subject).collect::<Vec<_>>();
     let results = wired.orchestrator.run(&cases, args.follow.until(), stop).await;
     args.follow.report(subjects, results)
 }
@@ -111,7 +114,7 @@ impl Args {
         let mut targets = self.targets(&wired, loaded).await?;
         let mut first = check(&wired.orchestrator, &loaded.config, &targets).await?;
         if !global.quiet {
-            say_whom_it_protects(&first);
+            say_whom_it_protects(&targets, &first);
         }
         self.check_novas(&targets, &first)?;
         if !self.yes {
@@ -183,7 +186,8 @@ impl Args {
                 limits,
                 nova_record_remains: self.nova_record_remains,
             };
-            anyhow::Ok(Target { node, request })
+            let begun = wired.orchestrator.open_case(request.case()).await?;
+            anyhow::Ok(Target { node, request, begun })
         });
         let found = stream::iter(looked)
             .buffered(config.concurrency.get())
@@ -208,18 +212,27 @@ impl Target {
             .unwrap_or_else(|| self.node.uuid.to_string())
     }
 
-    fn subject(self) -> Subject {
-        let TearDownRequest {
-            node,
-            instance,
-            strategy,
-            ..
-        } = self.request;
+    /// The strategy that the node is torn down with.
+    fn strategy(&self) -> &str {
+        let begun = self.begun.as_ref();
+        begun.map_or(&self.request.strategy, |case| &case.strategy)
+    }
+
+    fn subject(&self) -> Subject {
         Subject {
-            node,
-            name: self.node.name,
-            instance: Some(instance),
-            strategy,
+            node: self.request.node,
+            name: self.node.name.clone(),
+            instance: Some(self.request.instance),
+            strategy: self.strategy().to_owned(),
+        }
+    }
+
+    fn tell(&self, wired: &Wired) {
+        let asked = &self.request.strategy;
+        match &self.begun {
+            None => wired.tell(&self.subject(), "begins"),
+            Some(case) if case.strategy == *asked => wired.tell(&self.subject(), "is taken up again"),
+            Some(_) => wired.tell_asked(&self.subject(), "is taken up again", asked),
         }
     }
 }
@@ -246,13 +259,17 @@ async fn check(
 }
 
 /// A tag protects only from whoever forbids it: that is said before anything is done.
-fn say_whom_it_protects(first: &[Entry]) {
-    let mut tags = first.iter().filter_map(|entry| match &entry.event {
-        Event::Opened { strategy, found, .. } => Some((strategy, &found.tag.as_ref()?.name)),
-        _ => None,
+fn say_whom_it_protects(targets: &[Target], first: &[Entry]) {
+    let tags = targets.iter().zip(first).filter_map(|(target, entry)| {
+        let found = match (&target.begun, &entry.event) {
+            (Some(case), _) => &case.found,
+            (None, Event::Opened { found, .. }) => found,
+            (None, _) => return None,
+        };
+        Some((target.strategy(), &found.tag.as_ref()?.name))
     });
-    // All of a command have the same one.
-    if let Some((strategy, tag)) = tags.next() {
+    // What begins now has one tag; what was begun before may have others.
+    for (strategy, tag) in tags.collect::<BTreeSet<_>>() {
         output::say(&format!(
             "{strategy} protects queries that forbid {tag}; any other is offered a node as soon as its instance's allocation is \
              released"
@@ -263,14 +280,15 @@ fn say_whom_it_protects(first: &[Entry]) {
 /// Shows what would be erased, and asks.
 async fn confirm(targets: &[Target]) -> anyhow::Result<()> {
     let mut table = output::new_table(&["name", "uuid", "instance", "state", "maintenance", "strategy"]);
-    for Target { node, request } in targets {
+    for target in targets {
+        let Target { node, request, .. } = target;
         table.add_row([
             output::plain(node.name.as_deref().unwrap_or_default()),
             node.uuid.to_string(),
             request.instance.to_string(),
             output::plain(&node.provision_state.to_string()),
             maintenance(node),
-            request.strategy.clone(),
+            target.strategy().to_owned(),
         ]);
     }
     let question = format!("{table}\nEverything on the disks of these nodes will be erased. Tear them down?");

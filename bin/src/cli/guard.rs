@@ -13,7 +13,7 @@ use super::Global;
 use crate::config::{Config, Flag, set};
 use crate::failure::{OTHER, Usage};
 use crate::output::{self, Format, Row, Subject};
-use crate::stop::{self, Signals};
+use crate::stop::{Pauses, Signals};
 
 /// Some node is held, stuck, or needs a person.
 const HELD: u8 = 3;
@@ -24,7 +24,7 @@ const HELD: u8 = 3;
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Make one full pass, then exit: 0 if nothing is held or wrongly offered, else 3
+    /// Make one full pass, then exit: 0 if nothing is held, on its way or wrongly offered, else 3
     #[arg(long)]
     once: bool,
     /// Say each write that would be sent, and send none
@@ -45,6 +45,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = STAND_DOWN)]
 struct StandDown {
     /// How the list is shown on standard output
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
@@ -59,7 +60,19 @@ Examples:
   unprovision guard --dry-run
   unprovision guard
   unprovision guard --once
-  unprovision guard stand-down";
+  unprovision guard stand-down
+
+Exit status:
+  0  stopped by a signal; --once: nothing is held, on its way or wrongly offered; stand-down: nothing of ours holds a node
+  1  the journal cannot be read; --once, stand-down: not everything could be looked at or carried on, also by a signal
+  2  bad usage or configuration
+  3  --once: a node is held or on its way, or a person ought to look; stand-down: something of ours still holds a node";
+
+const STAND_DOWN: &str = "\
+Example:
+  unprovision guard stand-down -o json
+
+Exit status: 0 nothing of ours holds a node any more, 3 something does and is listed, 1 not everything could be looked at.";
 
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
     let own = args.strategy.as_ref().map(|name| Flag {
@@ -67,6 +80,9 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         key: "guard.strategy",
         value: name.clone(),
     });
+    // First of all: until somebody hears them, these signals kill.
+    let pauses = Pauses::new()?;
+    let signals = Signals::saying(STOPPING)?;
     let loaded = global.load(own)?;
     let settings = settings(&loaded.config, args.dry_run)?;
     let mut adapters = global.guard_adapters(&loaded).await?;
@@ -75,40 +91,31 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         adapters.journal = Arc::new(MemoryJournal::new()) as Arc<dyn Journal>;
     }
     let guard = Guard::new(adapters, settings);
-    let signals = Signals::saying(STOPPING)?;
+    pauses.obeyed_by(Arc::clone(guard.brakes()));
     let stop = signals.begin();
     match args.command {
         Some(Command::StandDown(stand_down)) => {
             let (pass, held) = guard.stand_down(stop).await?;
-            show_held(&held, stand_down.output)?;
-            Ok(code(&pass, !held.is_empty()))
+            let incomplete = incomplete(&pass, stop);
+            show_held(&held, incomplete.as_deref(), stand_down.output)?;
+            Ok(code(incomplete.is_some(), !held.is_empty()))
         }
         None if args.once => {
             let pass = guard.once(stop).await?;
-            let code = code(&pass, false);
+            let code = code(incomplete(&pass, stop).is_some(), needs_somebody(&pass));
             show(pass, args.output)?;
             Ok(code)
         }
-        None => until_stopped(guard, stop).await,
+        None => {
+            guard.run(stop).await?;
+            output::say(&format!("guard stopped: {}", guard.status()));
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 
 const STOPPING: &str = "stopping as soon as the requests under way are answered; what is held stays held, and the next start \
                         carries on; once more to stop at once";
-
-async fn until_stopped(guard: Guard, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
-    let brakes = Arc::clone(guard.brakes());
-    stop::on_pause(
-        {
-            let brakes = Arc::clone(&brakes);
-            move || brakes.pause("by SIGUSR1; SIGUSR2 lets it go on")
-        },
-        move || brakes.go_on(),
-    )?;
-    guard.run(stop).await?;
-    output::say(&format!("guard stopped: {}", guard.status()));
-    Ok(ExitCode::SUCCESS)
-}
 
 pub(super) fn settings(config: &Config, dry_run: bool) -> Result<Settings, Usage> {
     let guard = &config.guard;
@@ -133,19 +140,27 @@ pub(super) fn settings(config: &Config, dry_run: bool) -> Result<Settings, Usage
     })
 }
 
-/// 1 where something could not be done at all, 3 where something is held, stuck, or needs a person.
-fn code(pass: &Pass, held: bool) -> ExitCode {
+/// Why a pass does not tell everything, if so.
+fn incomplete(pass: &Pass, stop: &CancellationToken) -> Option<String> {
+    if stop.is_cancelled() {
+        return Some("stopped before everything was looked at".to_owned());
+    }
+    let failed = pass.failed.len();
+    (failed > 0).then(|| format!("{failed} nodes could not be looked at, or carried on"))
+}
+
+/// Whether some node is held or stuck, or has to be looked at by a person.
+fn needs_somebody(pass: &Pass) -> bool {
     let open = |progress: Progress| !matches!(progress, Progress::Ended(_));
-    let stuck = pass
-        .reports
-        .iter()
-        .any(|report| report.held || open(report.outcome));
-    ExitCode::from(if !pass.failed.is_empty() {
-        OTHER
-    } else if held || stuck || !pass.findings.is_empty() {
-        HELD
-    } else {
-        0
+    let mut reports = pass.reports.iter();
+    reports.any(|report| report.held || open(report.outcome)) || !pass.findings.is_empty()
+}
+
+fn code(incomplete: bool, held: bool) -> ExitCode {
+    ExitCode::from(match (incomplete, held) {
+        (true, _) => OTHER,
+        (false, true) => HELD,
+        (false, false) => 0,
     })
 }
 
@@ -162,9 +177,13 @@ fn show(pass: Pass, format: Format) -> anyhow::Result<()> {
     output::print_rows(&rows.collect::<Vec<_>>(), format)
 }
 
-fn show_held(held: &[Held], format: Format) -> anyhow::Result<()> {
+fn show_held(held: &[Held], incomplete: Option<&str>, format: Format) -> anyhow::Result<()> {
+    if let Some(why) = incomplete {
+        output::say(&format!("this list is not complete: {why}"));
+    }
     match format {
         Format::Json => output::print(&serde_json::to_string_pretty(held)?),
+        Format::Table if held.is_empty() && incomplete.is_some() => Ok(()),
         Format::Table if held.is_empty() => output::print("nothing of ours holds a node any more"),
         Format::Table => {
             let mut text =

@@ -25,6 +25,7 @@ use unprovision::cloud::{Lookout, OpenStack};
 
 use crate::config::{ConfigError, Environment, Flag, Loaded, LogFormat};
 use crate::logging;
+use crate::output;
 use crate::wire::{self, Tls, Wired};
 use unprovision::guard::Adapters;
 
@@ -110,6 +111,10 @@ impl Cli {
     /// Does what was asked for, and says how the process ends.
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         let global = self.global;
+        if let Some(format) = global.log_format {
+            // A configuration that cannot be read is told so too.
+            output::speak(format);
+        }
         match self.command {
             Command::Delete(args) => delete::run(args, global).await,
             Command::Resume(args) => resume::run(args, global).await,

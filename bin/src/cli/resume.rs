@@ -41,7 +41,13 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     let signals = Signals::new()?;
     let (wired, cases) = signals.before_anything(args.prepare(&global, &loaded)).await?;
     if cases.is_empty() {
-        output::say("nothing is open in the journal; nothing to do");
+        output::say(&match wired.orchestrator.guards_cases().await?.len() {
+            0 => "nothing is open in the journal; nothing to do".to_owned(),
+            guards => format!(
+                "no tear-down is open in the journal; nothing to do here ({})",
+                carried_on(guards)
+            ),
+        });
     }
     let now = wired.clock.now();
     let limits = cases
@@ -50,7 +56,9 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         .collect::<Result<Vec<_>, Usage>>()?;
     let subjects = cases.iter().map(Subject::from).collect::<Vec<_>>();
     let stop = signals.begin();
-    wired.tell(&subjects, "is taken up again");
+    subjects
+        .iter()
+        .for_each(|subject| wired.tell(subject, "is taken up again"));
     let until = args.follow.until();
     let results = wired.orchestrator.resume(&limits, until, stop).await;
     args.follow.report(subjects, results)
@@ -66,7 +74,10 @@ impl Args {
         let open = wired.orchestrator.open_cases().await?;
         let cases = match self.nodes.as_slice() {
             [] => ours(&wired, open)?,
-            named => chosen(&wired, open, named, &loaded.config.journal)?,
+            named => {
+                let guards = wired.orchestrator.guards_cases().await?;
+                chosen(&wired, open, &guards, named, &loaded.config.journal)?
+            }
         };
         Ok((wired, cases))
     }
@@ -81,19 +92,31 @@ impl Args {
 }
 
 /// The open cases that are meant. What the journal does not have, or has of another cloud, is an error.
-fn chosen(wired: &Wired, open: Vec<Case>, named: &[String], journal: &str) -> anyhow::Result<Vec<Case>> {
+fn chosen(
+    wired: &Wired,
+    open: Vec<Case>,
+    guards: &[Case],
+    named: &[String],
+    journal: &str,
+) -> anyhow::Result<Vec<Case>> {
     let names = |word: &str, case: &Case| {
         let uuid = word.parse::<Uuid>().ok();
         case.found.name.as_deref() == Some(word)
             || uuid
                 .is_some_and(|uuid| [case.node.0, case.id.0].contains(&uuid) || case.instance() == Some(uuid))
     };
-    let known = match open.as_slice() {
-        [] => "nothing".to_owned(),
-        open => open.iter().map(shown).collect::<Vec<_>>().join(", "),
+    let known = match (open.as_slice(), guards.len()) {
+        ([], 0) => "nothing".to_owned(),
+        ([], guards) => format!("no tear-down; {}", carried_on(guards)),
+        (open, _) => open.iter().map(shown).collect::<Vec<_>>().join(", "),
     };
     Problems::sort(named.iter().map(|word| {
         let found = open.iter().filter(|case| names(word, case)).collect::<Vec<_>>();
+        if found.is_empty() && guards.iter().any(|case| names(word, case)) {
+            let problem =
+                format!("the case of {word} in the journal {journal} is the guard's: `unprovision guard` carries it on");
+            return Err(Usage(problem).into());
+        }
         if found.is_empty() {
             let guess = did_you_mean(nearest(
                 word,
@@ -131,6 +154,13 @@ fn ours(wired: &Wired, open: Vec<Case>) -> anyhow::Result<Vec<Case>> {
         output::say(&format!("left alone: {error}"));
     }
     Ok(ours)
+}
+
+fn carried_on(guards: usize) -> String {
+    match guards {
+        1 => "1 case is the guard's: `unprovision guard` carries it on".to_owned(),
+        guards => format!("{guards} cases are the guard's: `unprovision guard` carries them on"),
+    }
 }
 
 fn shown(case: &Case) -> String {

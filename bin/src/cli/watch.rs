@@ -198,14 +198,19 @@ async fn watch(
         };
         lines.tell(watched, &sample);
         samples.push(sample);
-        let enough = match args.until {
-            Until::Available => watched.iter().all(|one| is_back(&samples, one.node)),
-            Until::For(duration) => clock.elapsed() - began >= duration.get(),
+        let left = match args.until {
+            Until::Available if watched.iter().all(|one| is_back(&samples, one.node)) => Duration::ZERO,
+            Until::Available => Duration::MAX,
+            Until::For(duration) => duration.get().saturating_sub(clock.elapsed() - began),
         };
-        if enough {
+        if left.is_zero() {
             return Ok(samples);
         }
-        let pause = args.every.get().saturating_sub(clock.elapsed() - look_at);
+        let pause = args
+            .every
+            .get()
+            .saturating_sub(clock.elapsed() - look_at)
+            .min(left);
         tokio::select! {
             () = signals.token().cancelled() => return Ok(samples),
             () = clock.sleep(pause) => {}

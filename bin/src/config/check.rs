@@ -33,6 +33,8 @@ impl Config {
         interface(&self.placement.interface).map_err(|problem| ("placement.interface", problem))?;
         project(&self.guard.project_id).map_err(|problem| ("guard.project_id", problem))?;
         user(&self.guard.user_id).map_err(|problem| ("guard.user_id", problem))?;
+        share(self.guard.max_held_share).map_err(|problem| ("guard.max_held_share", problem))?;
+        share(self.guard.min_nodes_share).map_err(|problem| ("guard.min_nodes_share", problem))?;
         logging::filter(&self.log.level).map_err(|problem| ("log.level", problem))?;
         Ok(())
     }
@@ -101,6 +103,14 @@ fn interface(text: &str) -> Result<(), String> {
     match text {
         "" | "public" | "internal" | "admin" => Ok(()),
         _ => Err(format!("`{text}` is not one of public, internal, admin")),
+    }
+}
+
+/// With another one a brake of the guard would hold always, or never.
+fn share(share: f64) -> Result<(), String> {
+    match (0.0..=1.0).contains(&share) {
+        true => Ok(()),
+        false => Err(format!("`{share}` is no share; write a number from 0 to 1")),
     }
 }
 

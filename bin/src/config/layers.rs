@@ -287,6 +287,7 @@ fn takes(key: &str) -> String {
     match default {
         _ if key == "log.format" => "text or json".to_owned(),
         Some(toml::Value::Boolean(_)) => "true or false".to_owned(),
+        Some(toml::Value::Float(_)) => "a number from 0 to 1".to_owned(),
         Some(toml::Value::Integer(0)) => "a whole number, 0 or more".to_owned(),
         Some(toml::Value::Integer(_)) => "a whole number, 1 or more".to_owned(),
         Some(toml::Value::String(text)) if text.parse::<HumanDuration>().is_ok() => {

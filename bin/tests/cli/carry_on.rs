@@ -255,6 +255,30 @@ async fn the_journal_of_another_cloud_is_refused() {
     ours.assert_held(one.node);
 }
 
+/// Asked for again, it goes on as it was begun: that is what is said, not what was asked for.
+#[tokio::test]
+async fn what_is_asked_for_again_goes_on_as_it_was_begun() {
+    let cloud = Cloud::start(quick(1).teardown(Duration::from_secs(3600))).await;
+    let again = ["delete", "node-0001", "--yes", "--no-wait", "--strategy"];
+    let ask = async |strategy: &str| cloud.run(&[&again[..], &[strategy]].concat()).await;
+    ask("hand-over")
+        .await
+        .assert_code(0)
+        .assert_says(&["begins: instance "]);
+    for (strategy, says) in [
+        ("trait-tagging", ", hand-over (asked for: trait-tagging)\n"),
+        ("hand-over", ", hand-over\n"),
+    ] {
+        let ran = ask(strategy).await;
+        ran.assert_code(0)
+            .assert_says(&["is taken up again: instance ", says]);
+        for other in ["begins", "protects"] {
+            assert!(!ran.stderr.contains(other), "{}", ran.stderr);
+        }
+    }
+    cloud.assert_held(cloud.only().node);
+}
+
 /// Only a person knows that a cloud with another address is the same.
 #[tokio::test]
 async fn a_cloud_may_have_moved() {

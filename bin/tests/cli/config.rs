@@ -146,3 +146,46 @@ async fn the_strategy_of_a_flag_wins_over_the_environment_over_the_file() {
     let flag = ["delete", "node-0003", "--strategy", "reserve-on-delete"];
     assert_eq!(strategy(&flag, Some("hand-over")).await, "reserve-on-delete");
 }
+
+/// With another one a brake of the guard would hold always, or never.
+#[tokio::test]
+async fn a_share_is_from_0_to_1() {
+    let folder = tempfile::tempdir().unwrap();
+    for (key, value, code) in [
+        ("MAX_HELD_SHARE", "nan", 2),
+        ("MAX_HELD_SHARE", "-1", 2),
+        ("MAX_HELD_SHARE", "half", 2),
+        ("MAX_HELD_SHARE", "1", 0),
+        ("MIN_NODES_SHARE", "7.0", 2),
+        ("MIN_NODES_SHARE", "inf", 2),
+        ("MIN_NODES_SHARE", "0", 0),
+    ] {
+        let variable = format!("UNPROVISION_GUARD__{key}");
+        let ran = run(folder.path(), &["config"], &[(&variable, value)]).await;
+        ran.assert_code(code);
+        if code == 2 {
+            let key = format!("`guard.{}` in {variable}", key.to_lowercase());
+            ran.assert_says(&[&key, "a number from 0 to 1"]);
+        }
+    }
+}
+
+/// What a machine reads is for machines to the last line, and what cannot be printed is told with where it should have gone.
+#[tokio::test]
+async fn errors_are_json_too_and_say_where_the_output_should_have_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = bare(&["config", "--log-format", "json"]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    command.env("HOME", folder.path()).stdout(full);
+    let ran = finish(command.spawn().unwrap()).await;
+    let said: Value = serde_json::from_str(&ran.assert_code(1).stderr).unwrap();
+    let said = said["message"].as_str().unwrap();
+    assert!(
+        said.starts_with("error: cannot write to standard output: No space left"),
+        "{said}"
+    );
+    let variables = [("UNPROVISION_POLL", "never")];
+    let ran = run(folder.path(), &["config", "--log-format", "json"], &variables).await;
+    let said: Value = serde_json::from_str(&ran.assert_code(2).stderr).unwrap();
+    assert!(said["message"].as_str().unwrap().contains("`poll`"), "{said}");
+}

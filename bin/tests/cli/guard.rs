@@ -184,6 +184,16 @@ async fn resume_leaves_the_guards_cases_alone() {
     cloud.run(&["guard", "--once"]).await.assert_code(3);
     let ran = cloud.run(&["resume", "-o", "json"]).await;
     assert_eq!(ran.assert_code(0).rows(), Vec::<serde_json::Value>::new());
+    ran.assert_says(&["1 case is the guard's: `unprovision guard` carries it on"]);
+    assert!(!ran.stderr.contains("nothing is open"), "{}", ran.stderr);
+    let named = cloud.run(&["resume", "node-0001"]).await;
+    named
+        .assert_code(2)
+        .assert_says(&["the case of node-0001", "`unprovision guard` carries it on"]);
+    let other = cloud.run(&["resume", "node-0002"]).await;
+    other
+        .assert_code(2)
+        .assert_says(&["(open: no tear-down; 1 case is the guard's"]);
     cloud.assert_held(one.node);
 }
 

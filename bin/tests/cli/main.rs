@@ -13,6 +13,7 @@ mod carry_on;
 mod config;
 mod delete;
 mod guard;
+mod guard_start;
 mod help;
 mod outcomes;
 mod refused;

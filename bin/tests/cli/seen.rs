@@ -269,3 +269,11 @@ async fn what_cannot_be_watched_is_refused() {
     }
     assert_eq!(cloud.state(cloud.only().node), State::Active);
 }
+
+/// The last pause is as long as what is left, not as long as all others.
+#[tokio::test]
+async fn a_watch_ends_when_its_time_is_over() {
+    let cloud = Cloud::start(slow(1)).await;
+    let args = ["watch", "node-0001", "--until", "1s", "--every", "1h"];
+    cloud.run(&args).await.assert_code(0);
+}

@@ -21,7 +21,7 @@ class Install:
     """Paths of one installation."""
 
     def __init__(self):
-        cache = os.environ.get('UNPROVISION_CACHE') or Path.home() / '.cache' / 'unprovision'
+        cache = os.environ.get('LAB_CACHE') or Path.home() / '.cache' / 'unprovision'
         digest = hashlib.sha256(LOCK_FILE.read_bytes()).hexdigest()[:12]
         self.base = Path(cache).absolute() / f'lab-{digest}'
         self.venv = self.base / 'venv'

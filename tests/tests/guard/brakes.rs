@@ -85,6 +85,34 @@ async fn far_fewer_nodes_release_nothing_until_somebody_looks() {
     }
 }
 
+/// Rule 13: a word that came before the guard counts for its first sweep, and for no other.
+#[tokio::test(start_paused = true)]
+async fn a_word_said_beforehand_is_for_the_first_sweep() {
+    let sandbox = cloud(10, NovaRule::Off).cleaning(secs(600)).build();
+    let scene = Scene::new(&sandbox);
+    let stop = CancellationToken::new();
+    delete_all(&sandbox);
+    tokio::time::sleep(secs(1)).await;
+    let unneeded = scene.guard();
+    unneeded.brakes().go_on_beforehand();
+    unneeded.once(&stop).await.unwrap();
+    let empty = Fault::on(Service::Ironic)
+        .path("/v1/nodes")
+        .query("retired")
+        .status(StatusCode::OK, r#"{"nodes": []}"#);
+    sandbox.fault(empty.header(HeaderName::from_static("x-openstack-ironic-api-version"), "1.115"));
+    for beforehand in [false, true] {
+        let guard = scene.guard();
+        if beforehand {
+            guard.brakes().go_on_beforehand();
+        }
+        guard.once(&stop).await.unwrap();
+        assert_eq!(guard.status().distrust.is_none(), beforehand);
+    }
+    unneeded.once(&stop).await.unwrap();
+    assert!(unneeded.status().distrust.is_some(), "it lay in wait");
+}
+
 /// Rule 14: too large a share of a class. Everything stops, it says how to go on, and it does then.
 #[tokio::test(start_paused = true)]
 async fn too_many_holds_stop_all_writes_until_somebody_looks() {

@@ -88,6 +88,13 @@ impl Brakes {
         self.observer.notice(&Notice::GoesOn);
     }
 
+    /// The same, said before this guard was there, to one that has ended or was starting: its first sweep may show as few
+    /// nodes as it likes.
+    pub fn go_on_beforehand(&self) {
+        self.state().any_number = true;
+        self.go_on();
+    }
+
     /// No hold is taken any more.
     pub(super) fn no_new_holds(&self) {
         self.state().no_holds = true;
@@ -118,6 +125,15 @@ impl Brakes {
         let before = self.state().distrust.replace(why.to_owned());
         if before.as_deref() != Some(why) {
             self.observer.notice(&Notice::Distrusts(why.to_owned()));
+        }
+    }
+
+    /// The same with the cause, which may have other words each time: that is no other alarm.
+    pub(super) fn distrust_after(&self, what: &str, cause: &str) {
+        let why = format!("{what}: {cause}");
+        let before = self.state().distrust.replace(why.clone());
+        if before.is_none_or(|before| !before.starts_with(what)) {
+            self.observer.notice(&Notice::Distrusts(why));
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use ironic_client::{Node, NodeUuid, ProvisionState};
 
+use super::notice::in_full;
 use super::{Attention, Guard, Notice};
 use crate::cloud::CloudError;
 
@@ -53,7 +54,7 @@ impl Guard {
     }
 
     /// Wakes who waits for something that has been lifted.
-    fn heed_the_pause(&self) {
+    pub(super) fn heed_the_pause(&self) {
         if let Some(file) = &self.settings.pause_file {
             let there = file.exists().then(|| file.display().to_string());
             self.brakes.pause_file(there);
@@ -124,7 +125,7 @@ impl Guard {
     pub(super) fn blind(&self, what: &'static str, error: &CloudError) {
         self.notice(&Notice::Blind {
             what,
-            why: error.to_string(),
+            why: in_full(error),
         });
     }
 }

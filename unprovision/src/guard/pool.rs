@@ -9,6 +9,7 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
+use super::notice::in_full;
 use super::{Attention, Guard, Notice, Pass};
 use crate::NodeUuid;
 use crate::cloud::Reads;
@@ -19,6 +20,8 @@ use crate::orchestrator::{CaseReport, Gate, Place, Progress, RunError, Until, Wo
 impl Guard {
     /// Takes up what the journal has open.
     pub(super) async fn carry_on(&self, attention: &Attention) -> Result<(), RunError> {
+        // Before the first write, not after the first look.
+        self.heed_the_pause();
         let ids: Vec<CaseId> = self.parts.journal.open_cases().try_collect().await?;
         let mut carried_on = Vec::new();
         for id in ids {
@@ -112,7 +115,7 @@ impl Guard {
                 self.memory.failed(node, self.parts.clock.elapsed());
                 self.notice(&Notice::Trouble {
                     node,
-                    why: error.to_string(),
+                    why: in_full(&error),
                 });
                 if let Some(pass) = pass {
                     pass.failed.push((node, error));

@@ -8,6 +8,7 @@ use ironic_client::{Node, NodeUuid};
 use placement_client::ResourceClass;
 
 use super::looks::is_same;
+use super::notice::in_full;
 use super::{Attention, Guard};
 use crate::cloud::CloudError;
 use crate::core::{Road, road};
@@ -15,6 +16,8 @@ use crate::orchestrator::Waits;
 
 /// How soon a sweep that failed is tried again.
 const AGAIN: Duration = Duration::from_secs(5);
+
+const FAILED: &str = "the last sweep failed; the next complete one ends this";
 
 /// All nodes, and which of them Placement offers.
 struct Swept {
@@ -45,8 +48,7 @@ impl Guard {
             Ok(()) => true,
             Err(error) => {
                 self.blind("sweep", &error);
-                self.brakes
-                    .distrust("the last sweep failed; the next complete one ends this");
+                self.brakes.distrust_after(FAILED, &in_full(&error));
                 false
             }
         }
@@ -119,7 +121,9 @@ impl Guard {
         } else {
             now as f64 / before as f64
         };
-        let plausible = share >= self.settings.min_nodes_share || self.brakes.takes_any_number();
+        // It is a word on this sweep: if nobody needs it, it does not lie in wait for a later one.
+        let any_number = self.brakes.takes_any_number();
+        let plausible = any_number || share >= self.settings.min_nodes_share;
         if !plausible {
             self.brakes.distrust(&format!(
                 "Ironic shows {now} nodes, and {before} before; if that is right, `kill -USR2` lets the guard go on"

@@ -13,6 +13,7 @@ mod abandon;
 mod admission;
 mod error;
 mod gate;
+mod open;
 mod report;
 mod watcher;
 mod worker;
@@ -22,7 +23,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream::{FuturesUnordered, StreamExt, TryStreamExt};
+use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -299,25 +300,6 @@ impl Orchestrator {
             .enumerate()
             .map(|(index, report)| report.unwrap_or_else(|| missing(index)))
             .collect()
-    }
-
-    /// All tear-downs that have not ended. One whose entries cannot be read is told in the log, and does not stop the others.
-    pub async fn open_cases(&self) -> Result<Vec<Case>, RunError> {
-        let ids: Vec<CaseId> = self.parts.journal.open_cases().try_collect().await?;
-        let mut cases = Vec::with_capacity(ids.len());
-        for id in ids {
-            let read = self.parts.journal.read(id).await.map_err(RunError::from);
-            match read.and_then(|entries| Case::fold(id, &entries).ok_or(RunError::NoCase(id))) {
-                // The guard's own are carried on by the guard.
-                Ok(case) if case.is_guard() => {}
-                Ok(case) => cases.push(case),
-                Err(error) => {
-                    let cause = std::error::Error::source(&error).map(ToString::to_string);
-                    tracing::error!(case = %id, %error, cause, "left out: its journal cannot be read");
-                }
-            }
-        }
-        Ok(cases)
     }
 
     /// Takes up cases that have not ended, each with its limits from now on, and works on them like

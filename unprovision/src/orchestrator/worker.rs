@@ -315,10 +315,12 @@ impl<'a> Worker<'a> {
     fn stopped(&self) -> CaseReport {
         let held = self.case.may_hold();
         let reason = match held {
-            true => "the waiting was stopped, the hold was not; `unprovision resume` goes on",
-            false => "stopped before anything was held; `unprovision resume` goes on",
+            true => "the waiting was stopped, the hold was not",
+            false => "stopped before anything was held",
         };
-        self.report(Progress::Stopped, reason.to_owned(), held)
+        let next = if self.case.is_guard() { "guard" } else { "resume" };
+        let reason = format!("{reason}; `unprovision {next}` goes on");
+        self.report(Progress::Stopped, reason, held)
     }
 
     fn report_end(&self, ending: &Ending) -> CaseReport {

@@ -10,6 +10,7 @@ use unprovision::watch::{Look, Phase, Sample};
 
 use super::{Args, Until, Watched};
 use crate::config::LogFormat;
+use crate::failure::causes;
 use crate::output::{self, plain};
 
 /// Tells what has changed since the last look.
@@ -65,7 +66,7 @@ impl Lines {
             self.line(
                 at,
                 None,
-                &format!("could not be looked at, a gap begins: {error}"),
+                &format!("could not be looked at, a gap begins: {}", causes(error, ": ")),
             );
         }
         self.failing = true;
@@ -78,13 +79,16 @@ impl Lines {
             return;
         }
         let name = one.map(|one| one.name.as_str());
-        output::say(&match self.format {
-            LogFormat::Text => format!("{at:.3} {} {}", plain(name.unwrap_or("the cloud")), plain(words)),
+        match self.format {
+            LogFormat::Text => {
+                let name = plain(name.unwrap_or("the cloud"));
+                output::say(&format!("{at:.3} {name} {}", plain(words)));
+            }
             LogFormat::Json => {
                 let node = one.map(|one| one.node);
-                json!({"timestamp": at, "node": node, "name": name, "message": words}).to_string()
+                output::say_object(&json!({"timestamp": at, "node": node, "name": name, "message": words}));
             }
-        });
+        }
     }
 }
 
