@@ -12,10 +12,12 @@ use unprovision_testkit::model::AsIs;
 
 /// So many things go wrong beside Nova, and twice as many without it and to our own processes, unless said otherwise.
 const DISTURBANCES: u8 = 1;
-const USAGE: &str = "usage: check [--disturbances N] [--traces | --markdown] [STRATEGY...]";
+const USAGE: &str = "usage: check [--disturbances N] [--world TEXT] [--traces | --markdown] [STRATEGY...]";
 
 struct Asked {
     disturbances: u8,
+    /// Only the worlds that have this in their names.
+    world: String,
     traces: bool,
     markdown: bool,
     strategies: Vec<&'static dyn Strategy>,
@@ -31,7 +33,9 @@ fn main() -> ExitCode {
     };
     let mut good = true;
     for strategy in &asked.strategies {
-        let verdict = examine(&AsIs, *strategy, &Scope::all(asked.disturbances), tell);
+        let mut worlds = Scope::all(asked.disturbances);
+        worlds.retain(|scope| scope.name.contains(&asked.world));
+        let verdict = examine(&AsIs, *strategy, &worlds, tell);
         match serde_json::to_string(&verdict) {
             Ok(_) if asked.markdown => print!("{}", markdown(&verdict)),
             Ok(line) => println!("{line}"),
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
 fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
     let mut asked = Asked {
         disturbances: DISTURBANCES,
+        world: String::new(),
         traces: false,
         markdown: false,
         strategies: Vec::new(),
@@ -58,6 +63,7 @@ fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
                 let number = words.next().and_then(|number| number.parse().ok());
                 asked.disturbances = number.ok_or("--disturbances needs a number from 0 to 255")?;
             }
+            "--world" => asked.world = words.next().ok_or("--world needs a part of a name")?,
             "--traces" => asked.traces = true,
             "--markdown" => asked.markdown = true,
             option if option.starts_with('-') => return Err(format!("`{option}` is not known")),

@@ -285,16 +285,19 @@ fn elsewhere() -> Decision {
 
 /// The node carries another instance. After our release that is the next tenant; before, somebody went around us.
 fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
-    // Nothing of ours may outlast the case, and the next tenant's allocation hides the node without it.
-    if let Some(node) = &seen.node
-        && seen
-            .provider
-            .as_ref()
-            .is_none_or(|view| case.next_one_holds(node, view))
-        && let Some(action) = Action::untag(case, node, seen.provider.as_ref())
-            .or_else(|| unreserve(case, seen.provider.as_ref()?))
-    {
-        return Decision::Act(action);
+    // Nothing of ours may outlast the case. Without a tag somebody's allocation hides the node; without a reservation it takes the
+    // next tenant's, since the last one's may go at any time.
+    let used = |view: &ProviderView| {
+        let class = case.found.class.as_ref();
+        class.is_some_and(|class| view.used(class) > 0)
+    };
+    if let Some(node) = &seen.node {
+        let view = seen.provider.as_ref();
+        let untag = || Action::untag(case, node, view).filter(|_| view.is_none_or(used));
+        let unreserve = || unreserve(case, view.filter(|view| case.next_one_holds(node, view))?);
+        if let Some(action) = untag().or_else(unreserve) {
+            return Decision::Act(action);
+        }
     }
     let held = something_is_held(case, seen);
     let (outcome, reason) = if !held && case.sent(ActionKind::Unprovision) > 0 {
