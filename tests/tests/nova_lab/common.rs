@@ -233,6 +233,16 @@ impl Stage {
         }
     }
 
+    /// Waits until all these nodes have left their instances.
+    pub(crate) async fn until_left(&self, nodes: impl IntoIterator<Item = Uuid>) {
+        for node in nodes {
+            until(&format!("{node} has left its instance"), async || {
+                self.api.node(node).await.unwrap()["instance_uuid"].is_null()
+            })
+            .await;
+        }
+    }
+
     /// Waits until all these nodes are offered.
     pub(crate) async fn until_offered(&self, group: &Group, nodes: &BTreeSet<Uuid>) {
         until("the nodes are offered", async || {
