@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use unprovision::orchestrator::RunError;
-use unprovision_session::TransportError;
+use unprovision_session::{TransportError, in_full};
 
 use crate::config::ConfigError;
 use crate::output;
@@ -100,21 +100,7 @@ fn is_too_old(cause: &(dyn std::error::Error + 'static)) -> bool {
 
 /// The error and its causes; a cause that was said already is left out.
 pub(crate) fn chain(error: &anyhow::Error, between: &str) -> String {
-    causes(error.as_ref(), between)
-}
-
-/// The same for an error that is not on its way out.
-pub(crate) fn causes(error: &(dyn std::error::Error + 'static), between: &str) -> String {
-    let mut text = String::new();
-    for cause in anyhow::Chain::new(error).map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text.push_str(between);
-            text.push_str(&cause);
-        }
-    }
-    text
+    in_full(error.as_ref(), between)
 }
 
 #[cfg(test)]

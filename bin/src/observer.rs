@@ -10,9 +10,9 @@ use unprovision::cloud::{Clock, CloudError};
 use unprovision::core::{Action, Case, CaseId, Entry, Event, WaitFor, by_hand};
 use unprovision::guard::{GuardObserver, Notice};
 use unprovision::orchestrator::Observer;
+use unprovision_session::in_full;
 
 use crate::config::LogFormat;
-use crate::failure::causes;
 use crate::output::{self, Subject, plain};
 
 /// Says on standard error what happens to each node.
@@ -100,7 +100,7 @@ impl Observer for Lines {
             self.line(
                 &case.into(),
                 self.clock.now(),
-                &format!("could not be looked at, tried again: {}", causes(error, ": ")),
+                &format!("could not be looked at, tried again: {}", in_full(error, ": ")),
             );
         }
     }

@@ -1,5 +1,6 @@
 //! What goes to standard output, and single lines to standard error.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -175,6 +176,11 @@ pub(crate) fn plain(text: &str) -> String {
         }
     }
     plain
+}
+
+/// How a node is called: by its name, or else by its UUID.
+pub(crate) fn node_name(name: Option<&str>, uuid: impl fmt::Display) -> String {
+    name.map_or_else(|| uuid.to_string(), plain)
 }
 
 /// Prints to standard output. Who does not read to the end has read enough.

@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use ironic_client::IronicClient;
 use placement_client::{Consumer, PlacementClient};
 use unprovision::cloud::{Clock, Cloud, Fleet, Lookout, OpenStack, SystemClock};
-use unprovision::core::guard_owner;
+use unprovision::core::{Case, guard_owner};
 use unprovision::guard::{Adapters, GuardObserver};
-use unprovision::journal::{Journal, MemoryJournal, SqliteJournal};
+use unprovision::journal::{Journal, MemoryJournal, SqliteJournal, read_open};
 use unprovision::orchestrator::Orchestrator;
 use unprovision_session::{Auth, Clouds, ConfigError, HttpTransport, Service, Transport};
 
@@ -123,6 +123,14 @@ pub(crate) async fn journal_if_any(place: &str) -> anyhow::Result<Option<Arc<dyn
     Ok(match is_there {
         true => Some(journal(place).await?),
         false => None,
+    })
+}
+
+/// The cases that the journal has open; none where there is no journal.
+pub(crate) async fn open_cases(place: &str) -> anyhow::Result<Vec<Case>> {
+    Ok(match journal_if_any(place).await? {
+        Some(journal) => read_open(&*journal).await?,
+        None => Vec::new(),
     })
 }
 

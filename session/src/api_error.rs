@@ -24,6 +24,19 @@ pub enum Class {
     Bug,
 }
 
+/// An error with its causes, `between` before each; a cause that was said already is left out.
+pub fn in_full(error: &(dyn std::error::Error + 'static), between: &str) -> String {
+    let mut text = error.to_string();
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    for cause in causes.map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text.push_str(between);
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
 /// The range that a service offered with its 406.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAcceptable {

@@ -15,7 +15,7 @@ mod microversion;
 mod retry_after;
 mod transport;
 
-pub use api_error::{ApiError, Class, NotAcceptable};
+pub use api_error::{ApiError, Class, NotAcceptable, in_full};
 #[cfg(feature = "client")]
 pub use client::{
     Auth, CloudConfig, Clouds, ConfigError, HttpTransport, HttpTransportBuilder, RetryPolicy, Service,

@@ -124,14 +124,10 @@ impl Args {
                 return Err(Usage(words.to_owned()).into());
             }
             let seen = wired.cloud.observe(case.node, Reads::everything()).await?;
-            let node = case.found.name.clone().unwrap_or_else(|| case.node.to_string());
+            let node = output::node_name(case.found.name.as_deref(), case.node);
             let state = seen.node.as_ref().map(|node| node.provision_state.to_string());
             let state = state.unwrap_or_else(|| "not known to Ironic".to_owned());
-            question.push_str(&format!(
-                "{} is {}; of ours is left:",
-                plain(&node),
-                plain(&state)
-            ));
+            question.push_str(&format!("{} is {}; of ours is left:", node, plain(&state)));
             let left = case.left_behind(&seen);
             match left.is_empty() {
                 true => question.push_str(" nothing\n"),
@@ -168,7 +164,7 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 fn text(row: &Row) -> String {
-    let name = row.name.as_deref().map_or_else(|| row.node.to_string(), plain);
+    let name = output::node_name(row.name.as_deref(), row.node);
     let mut text = format!("{name}: {}", plain(&row.signed));
     for undone in &row.undone {
         text.push_str(&format!("\n  undone: {}", plain(undone)));

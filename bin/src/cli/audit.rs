@@ -11,7 +11,6 @@ use unprovision::audit::{Finding, Rules};
 use unprovision::cloud::{Asked, Clock, OpenStack, Survey, SystemClock};
 use unprovision::core::Case;
 use unprovision::guard::{Adapters, Settings};
-use unprovision::journal::read_open;
 
 use self::repair::{Fix, Repair};
 use super::{Global, ask, guard};
@@ -185,10 +184,7 @@ impl Args {
     }
 
     async fn asked(&self, config: &Config) -> anyhow::Result<Asked> {
-        let open = match wire::journal_if_any(&config.journal).await? {
-            Some(journal) => read_open(&*journal).await?,
-            None => Vec::new(),
-        };
+        let open = wire::open_cases(&config.journal).await?;
         let strategy = |case: Case| (case.node, case.strategy);
         Ok(Asked {
             rules: Rules {

@@ -119,6 +119,13 @@ impl Told {
     }
 }
 
+/// Whether the word means this case: by its node's name or UUID, its instance, or its own UUID.
+pub(super) fn is_meant(word: &str, case: &Case) -> bool {
+    let uuid = word.parse::<Uuid>().ok();
+    let by_uuid = |uuid| [case.node.0, case.id.0].contains(&uuid) || case.instance() == Some(uuid);
+    case.found.name.as_deref() == Some(word) || uuid.is_some_and(by_uuid)
+}
+
 /// All that the journal has, in the order in which it began. One that cannot be read is an error: it may be the one.
 pub(super) async fn read_all(journal: &dyn Journal) -> anyhow::Result<Vec<Told>> {
     let ids = journal.cases().try_collect::<Vec<_>>().await?;
@@ -166,7 +173,7 @@ fn table(rows: &[Row]) -> String {
     ]);
     let mut reasons = String::new();
     for row in rows {
-        let name = row.name.as_deref().map_or_else(|| row.node.to_string(), plain);
+        let name = output::node_name(row.name.as_deref(), row.node);
         reasons.push_str(&format!("\n{name}: {}", plain(&row.reason)));
         table.add_row([
             name,

@@ -8,7 +8,6 @@ use ironic_client::ProvisionState;
 use serde::Serialize;
 use unprovision::NodeUuid;
 use unprovision::audit::{Subject, join};
-use unprovision::journal::read_open;
 use unprovision::watch::{Look, Phase};
 use uuid::Uuid;
 
@@ -65,10 +64,7 @@ struct Row {
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
     let loaded = global.load([])?;
     let cloud = global.audited(&loaded).await?;
-    let open = match wire::journal_if_any(&loaded.config.journal).await? {
-        Some(journal) => read_open(&*journal).await?,
-        None => Vec::new(),
-    };
+    let open = wire::open_cases(&loaded.config.journal).await?;
     let open = open
         .into_iter()
         .map(|case| (case.node, case.strategy))
@@ -121,7 +117,7 @@ fn table(rows: &[Row]) -> String {
         };
         let or_dash = |text: Option<String>| text.map_or_else(|| "-".to_owned(), |text| plain(&text));
         table.add_row([
-            row.name.as_deref().map_or_else(|| row.node.to_string(), plain),
+            output::node_name(row.name.as_deref(), row.node),
             plain(row.provision_state.as_str()),
             yes(row.maintenance),
             or_dash(row.instance.map(|instance| instance.to_string())),

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use unprovision::core::{Case, Limits};
 use unprovision_session::{did_you_mean, nearest};
-use uuid::Uuid;
 
 use super::Global;
+use super::cases::is_meant;
 use super::follow::{self, Follow};
 use crate::config::{Config, Loaded};
 use crate::failure::{Problems, Usage};
@@ -99,20 +99,14 @@ fn chosen(
     named: &[String],
     journal: &str,
 ) -> anyhow::Result<Vec<Case>> {
-    let names = |word: &str, case: &Case| {
-        let uuid = word.parse::<Uuid>().ok();
-        case.found.name.as_deref() == Some(word)
-            || uuid
-                .is_some_and(|uuid| [case.node.0, case.id.0].contains(&uuid) || case.instance() == Some(uuid))
-    };
     let known = match (open.as_slice(), guards.len()) {
         ([], 0) => "nothing".to_owned(),
         ([], guards) => format!("no tear-down; {}", carried_on(guards)),
         (open, _) => open.iter().map(shown).collect::<Vec<_>>().join(", "),
     };
     Problems::sort(named.iter().map(|word| {
-        let found = open.iter().filter(|case| names(word, case)).collect::<Vec<_>>();
-        if found.is_empty() && guards.iter().any(|case| names(word, case)) {
+        let found = open.iter().filter(|case| is_meant(word, case)).collect::<Vec<_>>();
+        if found.is_empty() && guards.iter().any(|case| is_meant(word, case)) {
             let problem =
                 format!("the case of {word} in the journal {journal} is the guard's: `unprovision guard` carries it on");
             return Err(Usage(problem).into());
@@ -133,7 +127,7 @@ fn chosen(
     }))?;
     Ok(open
         .into_iter()
-        .filter(|case| named.iter().any(|word| names(word, case)))
+        .filter(|case| named.iter().any(|word| is_meant(word, case)))
         .collect())
 }
 

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use serde::Serialize;
 use unprovision::core::{Case, CaseState, Entry};
 use unprovision_session::{did_you_mean, nearest};
-use uuid::Uuid;
 
 use super::cases::{self, Row, Told};
 use super::{Global, follow};
@@ -73,18 +72,12 @@ pub(super) async fn find(word: &str, place: &str) -> anyhow::Result<Vec<Told>> {
     let unknown = format!("the journal {place} has no case of {word}{guess}");
     let meant = all
         .into_iter()
-        .filter(|told| is_meant(word, &told.case))
+        .filter(|told| cases::is_meant(word, &told.case))
         .collect::<Vec<_>>();
     match meant.is_empty() {
         true => Err(Usage(unknown).into()),
         false => Ok(meant),
     }
-}
-
-fn is_meant(word: &str, case: &Case) -> bool {
-    let uuid = word.parse::<Uuid>().ok();
-    let by_uuid = |uuid| [case.node.0, case.id.0].contains(&uuid) || case.instance() == Some(uuid);
-    case.found.name.as_deref() == Some(word) || uuid.is_some_and(by_uuid)
 }
 
 fn commands(case: &Case) -> Vec<String> {
@@ -95,22 +88,22 @@ fn commands(case: &Case) -> Vec<String> {
 /// A line for each entry, told as the case was at that time.
 fn story(told: &Told) -> String {
     let case = &told.case;
-    let name = case.found.name.as_deref().map(plain);
-    let name = name.unwrap_or_else(|| case.node.to_string());
+    let name = output::node_name(case.found.name.as_deref(), case.node);
     let leaves = case
         .instance()
         .map_or_else(String::new, |instance| format!(", instance {instance}"));
     let mut text = format!("{name} ({}){leaves}\ncase {}", case.node, case.id);
-    let mut then = Vec::with_capacity(told.entries.len());
+    let mut then: Option<Case> = None;
     for entry in &told.entries {
-        then.push(entry.clone());
-        let Some(case) = Case::fold(case.id, &then) else {
-            continue;
-        };
+        match &mut then {
+            Some(case) => case.push(entry),
+            None => then = Case::fold(case.id, [entry]),
+        }
+        let Some(case) = &then else { continue };
         text.push_str(&format!(
             "\n  {:.3} {}",
             entry.at,
-            plain(&observer::words(&case, entry))
+            plain(&observer::words(case, entry))
         ));
     }
     let row = told.row();

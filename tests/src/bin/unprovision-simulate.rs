@@ -87,26 +87,24 @@ fn asked(mut words: impl Iterator<Item = String>) -> Result<Asked, String> {
         node: 0,
     };
     while let Some(word) = words.next() {
-        if !["--cases", "--seed", "--world", "--node", "--strategy"].contains(&word.as_str()) {
-            return Err(format!("`{word}` is not known"));
-        }
-        let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
-        let number = || {
-            value
-                .parse::<u64>()
-                .map_err(|_| format!("{word} needs a number, not `{value}`"))
+        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
+        let number = |value: String| {
+            let number = value.parse::<u64>();
+            number.map_err(|_| format!("{word} needs a number, not `{value}`"))
         };
         match word.as_str() {
-            "--cases" => asked.cases = number()?,
-            "--seed" => asked.seed = number()?,
-            "--world" => asked.world = Some(number()?),
-            "--node" => asked.node = usize::try_from(number()?).unwrap_or(0),
-            _ => {
-                let known = strategy::by_name(&value);
+            "--cases" => asked.cases = number(value()?)?,
+            "--seed" => asked.seed = number(value()?)?,
+            "--world" => asked.world = Some(number(value()?)?),
+            "--node" => asked.node = usize::try_from(number(value()?)?).unwrap_or(0),
+            "--strategy" => {
+                let name = value()?;
+                let known = strategy::by_name(&name);
                 asked
                     .strategies
-                    .push(known.ok_or_else(|| format!("no strategy is called `{value}`"))?);
+                    .push(known.ok_or_else(|| format!("no strategy is called `{name}`"))?);
             }
+            _ => return Err(format!("`{word}` is not known")),
         }
     }
     if asked.cases == 0 && asked.world.is_none() {

@@ -268,7 +268,7 @@ impl<'a> Fleet<'a> {
     fn loses_word(&mut self) -> bool {
         let lost = self.number / 4 % 4 == 1 && self.is_disturbed() && self.dice.chance(500);
         if lost {
-            self.tally.fault("word of a change is lost");
+            self.fault("word of a change is lost");
         }
         lost
     }

@@ -1,6 +1,6 @@
 //! All nodes at once: what the guard looks at instead of one node after the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use async_trait::async_trait;
@@ -17,7 +17,7 @@ const FEW: [NodeField; 4] = [
     NodeField::Maintenance,
 ];
 /// What tells whether a node is free, and which provider is its own.
-pub(super) const SWEPT: [NodeField; 8] = [
+const SWEPT: [NodeField; 8] = [
     NodeField::Name,
     NodeField::ProvisionState,
     NodeField::ProvisionUpdatedAt,
@@ -80,4 +80,14 @@ impl Fleet for OpenStack {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Placement's classes of the nodes, with how many there are of each.
+pub(crate) fn classes(nodes: &[Node]) -> BTreeMap<ResourceClass, usize> {
+    let mut classes = BTreeMap::new();
+    let named = nodes.iter().filter_map(|node| node.resource_class.as_deref());
+    for class in named.filter_map(|name| ResourceClass::of_node_class(name).ok()) {
+        *classes.entry(class).or_default() += 1;
+    }
+    classes
 }

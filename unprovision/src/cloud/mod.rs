@@ -16,10 +16,11 @@ use ironic_client::{Node, NodeUuid};
 use placement_client::ConsumerUuid;
 use unprovision_session::Class;
 
-use crate::core::{Action, Observation, Refusal, RefusalKind};
+use crate::core::{Action, Event, Observation, Refusal, RefusalKind};
 
 pub use clock::{Clock, SystemClock};
 pub use fleet::Fleet;
+pub(crate) use fleet::classes;
 pub use lookout::{Lookout, Offer};
 pub use mend::Mended;
 pub use openstack::OpenStack;
@@ -83,6 +84,23 @@ pub struct CloudError {
 }
 
 impl CloudError {
+    /// Whether nobody knows if the write was applied. An answer that cannot be understood tells nothing about that, either.
+    pub fn leaves_in_doubt(&self) -> bool {
+        matches!(self.class, Class::Unknown | Class::Bug)
+    }
+
+    /// What became of the write, as it goes into the journal.
+    pub fn outcome(&self) -> Event {
+        match self.leaves_in_doubt() {
+            true => Event::Unknown {
+                message: self.to_string(),
+            },
+            false => Event::Refused {
+                refusal: self.refusal(),
+            },
+        }
+    }
+
     /// The error as it goes into the journal.
     pub fn refusal(&self) -> Refusal {
         Refusal {

@@ -6,12 +6,11 @@ use futures::StreamExt;
 use futures::TryStreamExt;
 use futures::future::try_join_all;
 use futures::stream;
-use ironic_client::{NodeFilter, NodeUuid};
-use placement_client::{ErrorKind as PlacementKind, ProviderFilter, ProviderUuid, ResourceClass};
+use ironic_client::NodeUuid;
+use placement_client::{ErrorKind as PlacementKind, ProviderFilter, ProviderUuid};
 use uuid::Uuid;
 
-use super::fleet::SWEPT;
-use super::{CloudError, Fleet, OpenStack, Reads};
+use super::{CloudError, Fleet, OpenStack, Reads, classes};
 use crate::audit::{Finding, FindingKind, Lists, Look, Rules, Subject, findings, is_plainly_right, join};
 
 /// Unless all are looked at, so many of those that look wrong in the lists are looked at closer.
@@ -160,13 +159,8 @@ impl OpenStack {
     pub async fn lists(&self) -> Result<Lists, CloudError> {
         let all = ProviderFilter::default();
         let providers = async { Ok::<_, CloudError>(self.placement.list_providers(&all).await?) };
-        let nodes = async { Ok(self.ironic.list_nodes(&NodeFilter::default(), &SWEPT).await?) };
-        let (providers, nodes) = futures::try_join!(providers, nodes)?;
-        let named = nodes.iter().filter_map(|node| node.resource_class.as_deref());
-        let classes = named
-            .filter_map(|name| ResourceClass::of_node_class(name).ok())
-            .collect::<std::collections::BTreeSet<_>>();
-        let offered = try_join_all(classes.into_iter().map(|class| async move {
+        let (providers, nodes) = futures::try_join!(providers, self.all_nodes())?;
+        let offered = try_join_all(classes(&nodes).into_keys().map(|class| async move {
             let offering = self.offered(&class).await?;
             let providers = offering.into_iter().map(|node| ProviderUuid(node.0)).collect();
             Ok::<_, CloudError>((class, providers))

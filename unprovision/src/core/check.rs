@@ -40,7 +40,7 @@ pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Vet
         Action::Abort { from, .. } => {
             let node = asked_for(case, seen)?;
             veto(
-                !carries_it(case, node) || node.provision_state != *from,
+                !case.is_carried_by(node) || node.provision_state != *from,
                 Veto::OtherInstance,
             )
         }
@@ -71,7 +71,7 @@ pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Vet
                 Veto::NotOurs,
             )?;
             veto(
-                !seen.node.as_ref().is_some_and(|node| carries_it(case, node)),
+                !seen.node.as_ref().is_some_and(|node| case.is_carried_by(node)),
                 Veto::OtherInstance,
             )
         }
@@ -111,13 +111,9 @@ fn tear_down(case: &Case, node: &Node, action: &Action) -> Result<(), Veto> {
     };
     veto(*action != decided_from, Veto::OtherInstance)?;
     veto(
-        !carries_it(case, node) && !failed_on_its_way_out(case, node),
+        !case.is_carried_by(node) && !failed_on_its_way_out(case, node),
         Veto::OtherInstance,
     )
-}
-
-fn carries_it(case: &Case, node: &Node) -> bool {
-    node.instance_uuid.is_some() && node.instance_uuid == case.instance()
 }
 
 /// The case's own consumer; for the guard, any that carries our project and type.
@@ -191,7 +187,7 @@ fn reserved(
         return not_in_use(case, seen);
     }
     let node = seen.node.as_ref().ok_or(Veto::NotFree)?;
-    let still_in_use = carries_it(case, node) && to >= case.found.reserved;
+    let still_in_use = case.is_carried_by(node) && to >= case.found.reserved;
     let ours = case.sent(ActionKind::SetReserved) > 0 && to >= case.found.reserved;
     let novas =
         case.is_novas(view) && case.limits.release_nova_reservations && why_not_free_for_nova(node).is_none();
@@ -215,7 +211,7 @@ fn node_tag(
 ) -> Result<(), Veto> {
     let tag = own_tag(case, name)?;
     if matches!(action, Action::AddNodeTrait { .. }) {
-        let others = node.instance_uuid.is_some() && !carries_it(case, node);
+        let others = node.instance_uuid.is_some() && !case.is_carried_by(node);
         return veto(others, Veto::OtherInstance);
     }
     let ours = !tag.on_node && case.sent(ActionKind::AddNodeTrait) > 0;
@@ -250,12 +246,9 @@ fn provider_tag(
 /// that never held anything.
 fn tag_may_go(case: &Case, seen: &Observation) -> bool {
     let Some(node) = &seen.node else { return false };
-    let used = |view: &ProviderView| {
-        let class = case.found.class.as_ref();
-        class.is_some_and(|class| view.used(class) > 0)
-    };
+    let used = |view: &ProviderView| case.is_used(view);
     let hidden = node.instance_uuid.is_some() && seen.provider.as_ref().is_none_or(used);
-    let as_found = carries_it(case, node) && case.found.units.is_empty();
+    let as_found = case.is_carried_by(node) && case.found.units.is_empty();
     is_free(node) || hidden || as_found
 }
 

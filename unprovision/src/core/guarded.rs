@@ -28,7 +28,7 @@ pub(super) fn in_use(
         return Decision::Wait(wait(WaitFor::Other(words.to_owned()), now));
     }
     let state = &node.provision_state;
-    let back = node.instance_uuid.is_some() && node.instance_uuid == case.instance();
+    let back = case.is_carried_by(node);
     if !held {
         let (outcome, reason) = match node.instance_uuid {
             Some(other) if !back => (

@@ -76,6 +76,17 @@ impl Case {
         self.sent(ActionKind::SetReserved) > 0 && now.is_some_and(|now| now > self.found.reserved)
     }
 
+    /// Whether the node carries the instance that leaves.
+    pub(super) fn is_carried_by(&self, node: &Node) -> bool {
+        node.instance_uuid.is_some() && node.instance_uuid == self.instance()
+    }
+
+    /// Whether anybody holds a unit of the class.
+    pub(super) fn is_used(&self, view: &ProviderView) -> bool {
+        let class = self.found.class.as_ref();
+        class.is_some_and(|class| view.used(class) > 0)
+    }
+
     /// Whether the instance that the node carries next holds a unit: that hides the node, whatever else is lifted.
     pub(super) fn next_one_holds(&self, node: &Node, view: &ProviderView) -> bool {
         let next = node

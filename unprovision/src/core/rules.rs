@@ -287,13 +287,9 @@ fn elsewhere() -> Decision {
 fn taken(case: &Case, seen: &Observation, other: uuid::Uuid) -> Decision {
     // Nothing of ours may outlast the case. Without a tag somebody's allocation hides the node; without a reservation it takes the
     // next tenant's, since the last one's may go at any time.
-    let used = |view: &ProviderView| {
-        let class = case.found.class.as_ref();
-        class.is_some_and(|class| view.used(class) > 0)
-    };
     if let Some(node) = &seen.node {
         let view = seen.provider.as_ref();
-        let untag = || Action::untag(case, node, view).filter(|_| view.is_none_or(used));
+        let untag = || Action::untag(case, node, view).filter(|_| view.is_none_or(|view| case.is_used(view)));
         let unreserve = || unreserve(case, view.filter(|view| case.next_one_holds(node, view))?);
         if let Some(action) = untag().or_else(unreserve) {
             return Decision::Act(action);

@@ -10,10 +10,8 @@ use super::{Action, Case, Observation, Owner, by_hand, rules};
 pub fn undo(case: &Case, seen: &Observation) -> Option<Action> {
     let view = seen.provider.as_ref();
     if let Some(view) = view.filter(|view| view.holders.contains_key(&case.guard())) {
-        let node = seen.node.as_ref();
-        let carries_it =
-            node.is_some_and(|node| node.instance_uuid.is_some() && node.instance_uuid == case.instance());
-        let back = carries_it.then(|| Action::hand_back(case, view)).flatten();
+        let carried = seen.node.as_ref().is_some_and(|node| case.is_carried_by(node));
+        let back = carried.then(|| Action::hand_back(case, view)).flatten();
         return back.or_else(|| Action::release(case, view, Owner::Guard));
     }
     let lifted = view.and_then(|view| rules::unreserve(case, view));

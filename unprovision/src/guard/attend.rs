@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::sweep::classes;
 use super::{Guard, Pass};
 use crate::NodeUuid;
+use crate::cloud::classes;
 use crate::journal::read_open;
 use crate::orchestrator::{RunError, Until};
 

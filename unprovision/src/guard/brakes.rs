@@ -122,17 +122,17 @@ impl Brakes {
     }
 
     pub(super) fn distrust(&self, why: &str) {
-        let before = self.state().distrust.replace(why.to_owned());
-        if before.as_deref() != Some(why) {
-            self.observer.notice(&Notice::Distrusts(why.to_owned()));
-        }
+        self.doubt(why, why.to_owned());
     }
 
     /// The same with the cause, which may have other words each time: that is no other alarm.
     pub(super) fn distrust_after(&self, what: &str, cause: &str) {
-        let why = format!("{what}: {cause}");
+        self.doubt(what, format!("{what}: {cause}"));
+    }
+
+    fn doubt(&self, topic: &str, why: String) {
         let before = self.state().distrust.replace(why.clone());
-        if before.is_none_or(|before| !before.starts_with(what)) {
+        if before.is_none_or(|before| !before.starts_with(topic)) {
             self.observer.notice(&Notice::Distrusts(why));
         }
     }

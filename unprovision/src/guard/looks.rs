@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use ironic_client::{Node, NodeUuid, ProvisionState};
+use unprovision_session::in_full;
 
-use super::notice::in_full;
 use super::{Attention, Guard, Notice};
 use crate::cloud::CloudError;
 
@@ -125,7 +125,7 @@ impl Guard {
     pub(super) fn blind(&self, what: &'static str, error: &CloudError) {
         self.notice(&Notice::Blind {
             what,
-            why: in_full(error),
+            why: in_full(error, ": "),
         });
     }
 }

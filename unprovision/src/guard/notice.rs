@@ -1,7 +1,6 @@
 //! What the guard says of itself.
 
-use std::error::Error;
-use std::{fmt, iter};
+use std::fmt;
 
 use jiff::Timestamp;
 
@@ -77,19 +76,6 @@ impl fmt::Display for Notice {
             Self::Status(status) => status.fmt(f),
         }
     }
-}
-
-/// The error with its causes: a call alone does not tell whether it was the login, the network or the service.
-pub(super) fn in_full(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let causes = iter::successors(error.source(), |&error| error.source());
-    for cause in causes.map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-    }
-    text
 }
 
 /// How the guard is.

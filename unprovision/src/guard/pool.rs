@@ -8,8 +8,8 @@ use futures::TryStreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
+use unprovision_session::in_full;
 
-use super::notice::in_full;
 use super::{Attention, Guard, Notice, Pass};
 use crate::NodeUuid;
 use crate::cloud::Reads;
@@ -37,19 +37,9 @@ impl Guard {
         self.notice(&Notice::Starts {
             carried_on: carried_on.len(),
         });
-        for (mut case, seq) in carried_on {
-            let event = Event::Resumed { limits: case.limits };
-            let resumed = Entry {
-                at: self.parts.clock.now(),
-                event,
-            };
-            let appended = self
-                .parts
-                .journal
-                .append(case.id, seq, std::slice::from_ref(&resumed));
-            appended.await?;
-            case.push(&resumed);
-            self.parts.observer.entry(&case, &resumed);
+        for (mut case, mut seq) in carried_on {
+            let resumed = Event::Resumed { limits: case.limits };
+            self.parts.record(&mut case, &mut seq, resumed).await?;
             self.memory.opened(case.node, case.id);
             self.brakes.holds(&case);
             // Nobody can be missing at the other end: it is there as long as the guard is.
@@ -115,7 +105,7 @@ impl Guard {
                 self.memory.failed(node, self.parts.clock.elapsed());
                 self.notice(&Notice::Trouble {
                     node,
-                    why: in_full(&error),
+                    why: in_full(&error, ": "),
                 });
                 if let Some(pass) = pass {
                     pass.failed.push((node, error));

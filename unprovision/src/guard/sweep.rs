@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use ironic_client::{Node, NodeUuid};
 use placement_client::ResourceClass;
+use unprovision_session::in_full;
 
 use super::looks::is_same;
-use super::notice::in_full;
 use super::{Attention, Guard};
-use crate::cloud::CloudError;
+use crate::cloud::{CloudError, classes};
 use crate::core::{Road, road};
 use crate::orchestrator::Waits;
 
@@ -48,7 +48,7 @@ impl Guard {
             Ok(()) => true,
             Err(error) => {
                 self.blind("sweep", &error);
-                self.brakes.distrust_after(FAILED, &in_full(&error));
+                self.brakes.distrust_after(FAILED, &in_full(&error, ": "));
                 false
             }
         }
@@ -146,14 +146,4 @@ impl Swept {
             || seen.resource_class != now.resource_class;
         changed || (self.offered.contains(&waits.node) && road(now) != Road::Free)
     }
-}
-
-/// Placement's classes of the nodes, with how many there are of each.
-pub(super) fn classes(nodes: &[Node]) -> BTreeMap<ResourceClass, usize> {
-    let mut classes = BTreeMap::new();
-    let named = nodes.iter().filter_map(|node| node.resource_class.as_deref());
-    for class in named.filter_map(|name| ResourceClass::of_node_class(name).ok()) {
-        *classes.entry(class).or_default() += 1;
-    }
-    classes
 }

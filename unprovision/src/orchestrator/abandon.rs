@@ -1,10 +1,9 @@
 //! An operator's end of a case.
 
 use super::{Orchestrator, RunError};
-use crate::cloud::{CloudError, Reads};
-use crate::core::{Action, Case, CaseId, CaseState, Ending, Entry, Event, Outcome, undo};
+use crate::cloud::Reads;
+use crate::core::{Action, CaseId, CaseState, Ending, Event, Outcome, undo};
 use crate::journal::{JournalError, Seq};
-use unprovision_session::Class;
 
 /// More than a case can have set.
 const MOST: usize = 8;
@@ -27,7 +26,7 @@ impl Orchestrator {
     ///
     /// # Errors
     ///
-    /// [`JournalError::Fenced`] where somebody else works on the case; a [`CloudError`] where a write failed: then the case
+    /// [`JournalError::Fenced`] where somebody else works on the case; a [`CloudError`](crate::cloud::CloudError) where a write failed: then the case
     /// stays open.
     pub async fn abandon(
         &self,
@@ -51,43 +50,20 @@ impl Orchestrator {
                     reason: word.to_owned(),
                     held: !left.is_empty(),
                 };
-                self.write_down(&mut case, &mut seq, Event::Closed { ending })
+                self.parts
+                    .record(&mut case, &mut seq, Event::Closed { ending })
                     .await?;
                 return Ok(Abandoned { undone, left });
             };
             let intended = Event::Intended { write: write.clone() };
-            self.write_down(&mut case, &mut seq, intended).await?;
+            self.parts.record(&mut case, &mut seq, intended).await?;
             let answer = self.parts.cloud.apply(case.node, &write).await;
-            let became = answer.as_ref().map_or_else(became, |()| Event::Applied);
-            self.write_down(&mut case, &mut seq, became).await?;
+            let became = answer
+                .as_ref()
+                .map_or_else(|error| error.outcome(), |()| Event::Applied);
+            self.parts.record(&mut case, &mut seq, became).await?;
             answer?;
             undone.push(write);
         }
-    }
-
-    async fn write_down(&self, case: &mut Case, seq: &mut Seq, event: Event) -> Result<(), RunError> {
-        let entry = Entry {
-            at: self.parts.clock.now(),
-            event,
-        };
-        *seq = self
-            .parts
-            .journal
-            .append(case.id, *seq, std::slice::from_ref(&entry))
-            .await?;
-        case.push(&entry);
-        self.parts.observer.entry(case, &entry);
-        Ok(())
-    }
-}
-
-fn became(error: &CloudError) -> Event {
-    match error.class {
-        Class::Unknown => Event::Unknown {
-            message: error.to_string(),
-        },
-        _ => Event::Refused {
-            refusal: error.refusal(),
-        },
     }
 }

@@ -351,6 +351,19 @@ impl Parts {
         Ok((case, Seq(entries.len() as u64)))
     }
 
+    /// Appends to the journal first, to the case in memory second.
+    pub(crate) async fn record(&self, case: &mut Case, seq: &mut Seq, event: Event) -> Result<(), RunError> {
+        let entry = Entry {
+            at: self.clock.now(),
+            event,
+        };
+        let new = std::slice::from_ref(&entry);
+        *seq = self.journal.append(case.id, *seq, new).await?;
+        case.push(&entry);
+        self.observer.entry(case, &entry);
+        Ok(())
+    }
+
     pub(crate) fn belongs_here(&self, case: &Case) -> Result<(), RunError> {
         match (&case.cloud, &self.identity) {
             (Some(begun), Some(here)) if begun != here => Err(RunError::OtherCloud {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use ironic_client::{Node, ProvisionState};
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
-use unprovision_session::Class;
 
 mod look;
 
@@ -14,7 +13,7 @@ use super::gate::{Gate, Pass, Unheld};
 use super::watcher::Watcher;
 use super::{CaseReport, Parts, Progress, RunError, Until};
 use crate::core::{
-    Action, ActionKind, Case, CaseId, CaseState, Decision, Ending, Entry, Event, LastAttempt, Observation,
+    Action, ActionKind, Case, CaseId, CaseState, Decision, Ending, Event, LastAttempt, Observation,
     RefusalKind, Wait, WaitFor, decide,
 };
 use crate::journal::Seq;
@@ -218,10 +217,7 @@ impl<'a> Worker<'a> {
         };
         let event = match answer {
             Ok(()) => Event::Applied,
-            // An answer that cannot be understood tells nothing about whether the write was applied, either.
-            Err(error) if matches!(error.class, Class::Unknown | Class::Bug) => Event::Unknown {
-                message: error.to_string(),
-            },
+            Err(error) if error.leaves_in_doubt() => error.outcome(),
             Err(error) => {
                 if let (RefusalKind::Busy, Some(pass)) =
                     (error.kind, self.pass.take_if(|_| takes_a_place(&action)))
@@ -229,9 +225,7 @@ impl<'a> Worker<'a> {
                     pass.refused();
                 }
                 self.parts.observer.trouble(&self.case, &error);
-                Event::Refused {
-                    refusal: error.refusal(),
-                }
+                error.outcome()
             }
         };
         self.record(event).await
@@ -287,20 +281,8 @@ impl<'a> Worker<'a> {
         Ok(Step::Done(self.report_end(&ending)))
     }
 
-    /// Appends to the journal first, to the case in memory second.
     async fn record(&mut self, event: Event) -> Result<(), RunError> {
-        let entry = Entry {
-            at: self.now(),
-            event,
-        };
-        self.seq = self
-            .parts
-            .journal
-            .append(self.case.id, self.seq, std::slice::from_ref(&entry))
-            .await?;
-        self.case.push(&entry);
-        self.parts.observer.entry(&self.case, &entry);
-        Ok(())
+        self.parts.record(&mut self.case, &mut self.seq, event).await
     }
 
     fn is_accepted(&self, seen: &Observation) -> bool {

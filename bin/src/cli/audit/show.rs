@@ -121,10 +121,7 @@ fn summary(survey: &Survey, deep: bool) -> String {
 }
 
 fn name(finding: &Finding) -> String {
-    finding
-        .name
-        .as_deref()
-        .map_or_else(|| finding.node.to_string(), plain)
+    output::node_name(finding.name.as_deref(), finding.node)
 }
 
 fn shown(text: Option<&str>) -> String {

@@ -7,10 +7,10 @@ use serde_json::json;
 use unprovision::NodeUuid;
 use unprovision::cloud::CloudError;
 use unprovision::watch::{Look, Phase, Sample};
+use unprovision_session::in_full;
 
 use super::{Args, Until, Watched};
 use crate::config::LogFormat;
-use crate::failure::causes;
 use crate::output::{self, plain};
 
 /// Tells what has changed since the last look.
@@ -66,7 +66,7 @@ impl Lines {
             self.line(
                 at,
                 None,
-                &format!("could not be looked at, a gap begins: {}", causes(error, ": ")),
+                &format!("could not be looked at, a gap begins: {}", in_full(error, ": ")),
             );
         }
         self.failing = true;
