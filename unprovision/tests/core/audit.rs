@@ -7,7 +7,7 @@ use placement_client::{Generation, ProviderUuid, ResourceClass, ResourceProvider
 use unprovision::audit::{FindingKind, Lists, Remedy, Rules, Subject, findings, join};
 use uuid::Uuid;
 
-use crate::build::{INSTANCE, NODE, at, class, in_use, node, other_class, secs};
+use crate::build::{INSTANCE, NODE, at, class, every_state, in_use, node, other_class, secs};
 
 /// Everything happened long ago, and nothing is open.
 pub(crate) fn rules() -> Rules {
@@ -162,8 +162,6 @@ fn a_node_needs_a_provider_and_a_class_once_it_is_set_up() {
         resource_class: None,
         ..node(state)
     };
-    let mut states = ProvisionState::NAMED.to_vec();
-    states.push("moonwalking".into());
     let being_set_up = [
         "enroll",
         "verifying",
@@ -174,7 +172,7 @@ fn a_node_needs_a_provider_and_a_class_once_it_is_set_up() {
         "adopting",
         "adopt failed",
     ];
-    for state in states {
+    for state in every_state() {
         let word = state.as_str().to_owned();
         let expected = |kind| {
             if being_set_up.contains(&word.as_str()) {

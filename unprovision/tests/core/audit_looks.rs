@@ -8,7 +8,8 @@ use unprovision::core::ProviderView;
 
 use crate::audit::{listed, rules};
 use crate::build::{
-    INSTANCE, NODE, ProviderExt, STRANGER, at, class, guard, in_use, instance, node, other_class, provider,
+    INSTANCE, LEAVING, NODE, ProviderExt, STRANGER, at, class, guard, in_use, instance, node, other_class,
+    provider,
 };
 
 fn subject(node: Option<Node>) -> Subject {
@@ -211,14 +212,7 @@ fn who_holds_a_node_in_use() {
 /// A tear-down may take long, and its instance's allocation goes when its owner likes.
 #[test]
 fn who_holds_a_node_on_its_way_protects_it() {
-    for word in [
-        "deleting",
-        "cleaning",
-        "clean wait",
-        "clean hold",
-        "clean failed",
-        "error",
-    ] {
+    for word in LEAVING {
         let bare = node(word.into());
         let carrying = Node {
             instance_uuid: Some(INSTANCE),

@@ -26,6 +26,23 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).unwrap()
 }
 
+/// The states of a node that leaves its instance, or has not been made ready since.
+pub(crate) const LEAVING: [&str; 6] = [
+    "deleting",
+    "cleaning",
+    "clean wait",
+    "clean hold",
+    "clean failed",
+    "error",
+];
+
+/// All states, and one that nobody knows.
+pub(crate) fn every_state() -> Vec<ProvisionState> {
+    let mut states = ProvisionState::NAMED.to_vec();
+    states.push("moonwalking".into());
+    states
+}
+
 pub(crate) fn secs(n: i64) -> SignedDuration {
     SignedDuration::from_secs(n)
 }

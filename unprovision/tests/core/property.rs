@@ -2,7 +2,7 @@
 //!
 //! The judge here is written from the safety rules alone; it shares nothing with `check`.
 
-use ironic_client::{Fault, Node, PowerState, ProvisionState};
+use ironic_client::{Fault, Node, PowerState};
 use jiff::Timestamp;
 use placement_client::{ConsumerUuid, ProviderUuid};
 use unprovision::core::{
@@ -12,9 +12,9 @@ use unprovision::core::{
 use unprovision::strategy;
 
 use crate::build::{
-    ELSEWHERE, INSTANCE, NODE, ProviderExt, STRANGER, Story, at, class, found, guard, hand_over, in_use,
-    instance, node, one_unit, other_class, provider, reserve, tag, tag_name, tag_node, tag_provider,
-    unprovision,
+    ELSEWHERE, INSTANCE, LEAVING, NODE, ProviderExt, STRANGER, Story, at, class, every_state, found, guard,
+    hand_over, in_use, instance, node, one_unit, other_class, provider, reserve, tag, tag_name, tag_node,
+    tag_provider, unprovision,
 };
 use crate::property_tags::{forbidden_tag, traits};
 
@@ -42,8 +42,7 @@ impl Dice {
 }
 
 fn some_node(dice: &mut Dice) -> Node {
-    let mut states = ProvisionState::NAMED.to_vec();
-    states.push("moonwalking".into());
+    let states = every_state();
     // The states of the way back more often than the others.
     let likely = [
         "active",
@@ -313,15 +312,7 @@ fn forbidden_hand_over(
         .node
         .as_ref()
         .filter(|_| matches!(case.kind, Kind::Guard { .. }))?;
-    let deleted = [
-        "deleting",
-        "cleaning",
-        "clean wait",
-        "clean hold",
-        "clean failed",
-        "error",
-    ];
-    let in_use = node.instance_uuid.is_some() && !deleted.contains(&node.provision_state.as_str());
+    let in_use = node.instance_uuid.is_some() && !LEAVING.contains(&node.provision_state.as_str());
     in_use.then_some("taken from a node in use")
 }
 

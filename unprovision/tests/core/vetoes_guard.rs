@@ -1,25 +1,18 @@
 //! The veto, for the guard: what it must leave alone on a node in use, and whose holds are its own.
 
-use ironic_client::{Node, ProvisionState};
+use ironic_client::Node;
 use placement_client::ConsumerUuid;
 use unprovision::core::{Owner, ProviderView, Veto, check, guard_consumer};
 
 use crate::build::{
-    INSTANCE, NODE, ProviderExt, STRANGER, Story, guard, hand_over, instance, node, provider, reserve, seen,
+    INSTANCE, LEAVING, NODE, ProviderExt, STRANGER, Story, every_state, guard, hand_over, instance, node,
+    provider, reserve, seen,
 };
 use crate::vetoes::{assert_passes, assert_vetoed, free, release};
 
 /// Rule 2, for every state: only a node that is leaving, or that nobody uses, is held.
 #[test]
 fn the_guard_holds_no_node_in_use_in_any_state() {
-    let leaving = [
-        "deleting",
-        "cleaning",
-        "clean wait",
-        "clean hold",
-        "clean failed",
-        "error",
-    ];
     let unused = [
         "available",
         "manageable",
@@ -31,15 +24,14 @@ fn the_guard_holds_no_node_in_use_in_any_state() {
         "moonwalking",
     ];
     let case = Story::guard().case();
-    let states = ProvisionState::NAMED.into_iter().chain(["moonwalking".into()]);
-    for state in states {
+    for state in every_state() {
         let word = state.as_str().to_owned();
         for carries in [None, Some(INSTANCE), Some(STRANGER)] {
             let now = Node {
                 instance_uuid: carries,
                 ..node(state.clone())
             };
-            let is_leaving = leaving.contains(&word.as_str());
+            let is_leaving = LEAVING.contains(&word.as_str());
             let idle = unused.contains(&word.as_str()) && carries.is_none();
             let expected = if is_leaving || idle {
                 Ok(())
