@@ -172,6 +172,7 @@ impl Key {
             attempts.sent.min(most)
         };
         self.put(&(kind, sent, attempts.refused_in_row.min(4)));
+        self.put(&attempts.lost_at.is_some_and(|at| !is_old(at, now)));
         let since = attempts.action.since();
         let marks = attempts.action.is_to_ironic() && !attempts.action.drives_the_node();
         let fresh = marks || (since.is_some() && self.is_current(since));
@@ -181,7 +182,8 @@ impl Key {
                 self.action(&attempts.action);
             }
             LastAttempt::Applied => {
-                self.put(&1);
+                // Only of a unit it cannot be told whether a look is older than that.
+                self.put(&(1, kind == ActionKind::HandOver && is_old(attempts.at, now)));
                 self.trace(&attempts.action);
             }
             LastAttempt::Unknown => {

@@ -68,6 +68,8 @@ pub struct Attempts {
     pub at: Timestamp,
     /// Its outcome.
     pub last: LastAttempt,
+    /// When the answer to one of them was lost last: it may arrive after later ones, and fit again by then.
+    pub lost_at: Option<Timestamp>,
 }
 
 /// How often in a row a refusal that waiting does not cure is believed to be a passing one.
@@ -259,6 +261,10 @@ impl Case {
         let again =
             before.is_some_and(|before| before.last == LastAttempt::Unknown && before.action == action);
         let refused = matches!(last, LastAttempt::Refused(_));
+        let lost_at = match last {
+            LastAttempt::Unknown => Some(at),
+            _ => before.and_then(|before| before.lost_at),
+        };
         if !refused && frees(&action) {
             self.free(at);
         }
@@ -281,6 +287,7 @@ impl Case {
             action,
             at,
             last,
+            lost_at,
         };
         self.attempts.insert(attempts.action.kind(), attempts);
     }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::rules::{self, OnHeld};
-use super::{Action, Case, Observation, Owner, check, guarded, pace, tear_down};
+use super::{Action, Case, Observation, Owner, check, doubt, guarded, pace, tear_down};
 use crate::strategy::Strategy;
 
 /// What a strategy wants, given a node that passed the common rules.
@@ -150,7 +150,7 @@ pub fn decide(strategy: &dyn Strategy, case: &Case, seen: &Observation, now: Tim
         other => other,
     };
     let timed = within_deadline(case, paced, seen, now);
-    let settled = not_in_doubt(case, vetoed(case, timed, seen, now), now);
+    let settled = doubt::settled(case, vetoed(case, timed, seen, now), seen, now);
     guarded::never_lets_go(case, settled, now)
 }
 
@@ -223,17 +223,6 @@ fn within_deadline(case: &Case, decision: Decision, seen: &Observation, now: Tim
         reason,
         held,
     })
-}
-
-/// A hold whose answer was lost may still be applied: the case is not closed before that is out of the question.
-fn not_in_doubt(case: &Case, decision: Decision, now: Timestamp) -> Decision {
-    match (decision, pace::in_doubt(case, now)) {
-        (Decision::End(ending), Some((action, until))) if !ending.held => Decision::Wait(Wait {
-            for_what: WaitFor::Other(format!("to see whether this is still applied: {action}")),
-            until,
-        }),
-        (decision, _) => decision,
-    }
 }
 
 /// Who may have died with the node in its hands.

@@ -9,6 +9,7 @@ mod by_hand;
 mod case;
 mod check;
 mod decision;
+mod doubt;
 mod entry;
 mod free;
 mod guard;

@@ -12,7 +12,7 @@ use super::{
 };
 
 /// How long after a lost answer the service may still be about to apply the write.
-const LOST: SignedDuration = SignedDuration::from_secs(5);
+pub(super) const LOST: SignedDuration = SignedDuration::from_secs(5);
 /// How long a lock on the node keeps Placement from being looked at, where a tag has to be on both.
 const LOCKED: SignedDuration = SignedDuration::from_secs(5);
 /// How soon a write to Placement that was surely not applied is sent again.
@@ -127,21 +127,6 @@ fn conflict_without_change(
         for_what: WaitFor::Other(words),
         until,
     })
-}
-
-/// A hold whose answer was lost so lately that the service may still be about to apply it, and until when.
-pub(super) fn in_doubt(case: &Case, now: Timestamp) -> Option<(&Action, Timestamp)> {
-    let holds = [
-        ActionKind::HandOver,
-        ActionKind::SetReserved,
-        ActionKind::AddNodeTrait,
-        ActionKind::AddProviderTrait,
-    ];
-    let attempts = holds.iter().filter_map(|kind| case.attempts.get(kind));
-    let lost = attempts.filter(|attempts| attempts.last == LastAttempt::Unknown);
-    lost.map(|attempts| (&attempts.action, attempts.at + LOST))
-        .filter(|(_, until)| now < *until)
-        .max_by_key(|(_, until)| *until)
 }
 
 /// Whether the write would be decided from the very node that an earlier one of its kind was decided from. Placement's writes

@@ -42,25 +42,6 @@ fn a_unit_goes_back_to_an_instance_as_the_hand_over_has_left_it() {
     }
 }
 
-#[test]
-fn a_case_is_not_closed_while_a_hold_of_its_own_may_still_arrive() {
-    let case = Story::tear_down().unknown(200, reserve()).case();
-    let protected = Node {
-        protected: true,
-        ..in_use()
-    };
-    let seen = seen(protected, provider().held_by(instance()));
-    let early = decide(&ReserveOnDelete, &case, &seen, at(201));
-    let Decision::Wait(wait) = early else {
-        panic!("{early:?}")
-    };
-    let late = decide(&ReserveOnDelete, &case, &seen, wait.until);
-    let Decision::End(ending) = late else {
-        panic!("{late:?}")
-    };
-    assert_eq!((ending.outcome, ending.held), (Outcome::Blocked, false));
-}
-
 /// Somebody sets maintenance right after our release, and the next tenant has claimed the unit by then.
 #[test]
 fn a_reservation_does_not_outlast_the_next_tenants_deployment() {

@@ -14,6 +14,7 @@ mod by_hand;
 mod cures;
 mod deadline;
 mod declared;
+mod doubt;
 mod ends;
 mod fold;
 mod free;
