@@ -10,7 +10,9 @@ use placement_client::{Consumer, PlacementClient};
 use unprovision::cloud::{Clock, Cloud, Fleet, Lookout, OpenStack, SystemClock};
 use unprovision::core::{Case, guard_owner};
 use unprovision::guard::{Adapters, GuardObserver};
-use unprovision::journal::{Journal, MemoryJournal, SqliteJournal, read_open};
+use unprovision::journal::{
+    Journal, JournalError, MariaDbJournal, MemoryJournal, PostgresJournal, SqliteJournal, read_open,
+};
 use unprovision::orchestrator::Orchestrator;
 use unprovision_session::{Auth, Clouds, ConfigError, HttpTransport, Service, Transport};
 
@@ -19,6 +21,8 @@ use crate::failure::Usage;
 use crate::observer::{Alarms, Lines};
 use crate::output::Subject;
 
+/// What the URLs of journals on servers begin with.
+pub(crate) const SERVERS: [&str; 4] = ["postgres://", "postgresql://", "mysql://", "mariadb://"];
 /// The journal that is gone with the process.
 pub(crate) const IN_MEMORY: &str = "memory:";
 
@@ -119,7 +123,7 @@ pub(crate) async fn audited(config: &Config, tls: &Tls) -> anyhow::Result<OpenSt
 
 /// The journal where there is one: whoever only reads it makes none.
 pub(crate) async fn journal_if_any(place: &str) -> anyhow::Result<Option<Arc<dyn Journal>>> {
-    let is_there = place == IN_MEMORY || Path::new(place).exists();
+    let is_there = place == IN_MEMORY || place.contains("://") || Path::new(place).exists();
     Ok(match is_there {
         true => Some(journal(place).await?),
         false => None,
@@ -237,17 +241,24 @@ async fn journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
 }
 
 async fn open_journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
-    match place {
-        "" => Err(Usage(
-            "nobody says where the journal is: set `journal`, XDG_STATE_HOME or HOME".to_owned(),
-        )
-        .into()),
-        IN_MEMORY => Ok(Arc::new(MemoryJournal::new())),
-        path => {
-            let opened = SqliteJournal::open(Path::new(path)).await;
-            Ok(Arc::new(opened.context(
-                "without a journal nothing is done; set `journal` to a file that can be written",
-            )?))
+    let scheme = place.split_once("://").map_or("", |(scheme, _)| scheme);
+    let opened: Result<Arc<dyn Journal>, JournalError> = match (place, scheme) {
+        ("", _) => {
+            return Err(Usage(
+                "nobody says where the journal is: set `journal`, XDG_STATE_HOME or HOME".to_owned(),
+            )
+            .into());
         }
-    }
+        (IN_MEMORY, _) => Ok(Arc::new(MemoryJournal::new())),
+        (url, "postgres" | "postgresql") => PostgresJournal::open(url)
+            .await
+            .map(|opened| Arc::new(opened) as _),
+        (url, "mysql" | "mariadb") => MariaDbJournal::open(url)
+            .await
+            .map(|opened| Arc::new(opened) as _),
+        (path, _) => SqliteJournal::open(Path::new(path))
+            .await
+            .map(|opened| Arc::new(opened) as _),
+    };
+    opened.context("without a journal nothing is done; set `journal` to one that can be written")
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use unprovision::NodeUuid;
 use unprovision::core::{Case, CaseId, CaseState, Ending, Entry, Outcome};
-use unprovision::journal::Journal;
+use unprovision::journal::{Journal, shown};
 use uuid::Uuid;
 
 use super::Global;
@@ -160,7 +160,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         Format::Json => output::print(&serde_json::to_string_pretty(&rows)?)?,
         Format::Table if rows.is_empty() => {
             let open = if args.all { "" } else { "open " };
-            output::print(&format!("there is no {open}case in the journal {place}"))?;
+            output::print(&format!("there is no {open}case in the journal {}", shown(place)))?;
         }
         Format::Table => output::print(&table(&rows))?,
     }

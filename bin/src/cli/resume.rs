@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use unprovision::core::{Case, Limits};
+use unprovision::journal;
 use unprovision_session::{did_you_mean, nearest};
 
 use super::Global;
@@ -76,7 +77,13 @@ impl Args {
             [] => ours(&wired, open)?,
             named => {
                 let guards = wired.orchestrator.guards_cases().await?;
-                chosen(&wired, open, &guards, named, &loaded.config.journal)?
+                chosen(
+                    &wired,
+                    open,
+                    &guards,
+                    named,
+                    &journal::shown(&loaded.config.journal),
+                )?
             }
         };
         Ok((wired, cases))

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use unprovision::core::{Case, CaseState, Entry};
+use unprovision::journal::shown;
 use unprovision_session::{did_you_mean, nearest};
 
 use super::cases::{self, Row, Told};
@@ -69,7 +70,7 @@ pub(super) async fn find(word: &str, place: &str) -> anyhow::Result<Vec<Told>> {
     };
     let names = all.iter().filter_map(|told| told.case.found.name.as_deref());
     let guess = did_you_mean(nearest(word, names));
-    let unknown = format!("the journal {place} has no case of {word}{guess}");
+    let unknown = format!("the journal {} has no case of {word}{guess}", shown(place));
     let meant = all
         .into_iter()
         .filter(|told| cases::is_meant(word, &told.case))

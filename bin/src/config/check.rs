@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{Config, HumanDuration, set};
 use crate::logging;
-use crate::wire::IN_MEMORY;
+use crate::wire::{IN_MEMORY, SERVERS};
 
 /// A key, and what is wrong with its value.
 pub(super) type Wrong = (&'static str, String);
@@ -71,8 +71,9 @@ fn strategy(name: &str) -> Result<(), String> {
 
 /// Whether a file can be there, as far as that can be seen without making it.
 fn journal(place: &str) -> Result<(), String> {
-    const RIGHT: &str = "write the path of a file, or `memory:`";
-    if place.is_empty() || place == IN_MEMORY {
+    const RIGHT: &str =
+        "write the path of a file, postgres://USER:PASSWORD@HOST/DATABASE, mysql://..., or `memory:`";
+    if place.is_empty() || place == IN_MEMORY || SERVERS.iter().any(|server| place.starts_with(server)) {
         return Ok(());
     }
     // Not repeated: such a text may hold a password.

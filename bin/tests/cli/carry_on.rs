@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use unprovision::strategy;
+use unprovision_testkit::lab::journals::{Database, Server};
 use unprovision_testkit::rig::protected_by;
 use unprovision_testkit::sandbox::ironic::State;
 
@@ -55,6 +56,40 @@ async fn killed_in_the_middle_of_the_wait() {
         assert_eq!(ran.assert_code(0).row()["outcome"], "returned");
         cloud.assert_returned_to(query, one.node);
         assert_eq!(cloud.tear_downs(one.node), 1);
+    }
+}
+
+/// A replica on another machine knows nothing but the journal's URL.
+#[tokio::test]
+async fn killed_and_carried_on_by_another_replica() {
+    for server in Server::ALL {
+        let database = Database::new(server).await;
+        let cloud = Cloud::start(a_while()).await;
+        let one = cloud.only();
+        let spawn = |args: &[&str]| {
+            let mut command = cloud.command(args);
+            command.env("UNPROVISION_JOURNAL", &database.url);
+            command.spawn().unwrap()
+        };
+        let mut child = spawn(&["delete", "node-0001", "--yes"]);
+        cloud.wait_for(one.node, State::Cleaning).await;
+        child.kill().await.unwrap();
+        cloud.assert_held(one.node);
+        let listed = finish(spawn(&["cases", "-o", "json"])).await;
+        assert!(
+            listed.assert_code(0).stdout.contains(&one.node.to_string()),
+            "{listed:?}"
+        );
+        let unknown = finish(spawn(&["show", "node-0002"])).await;
+        assert!(
+            unknown.assert_code(2).stderr.contains(&database.name),
+            "{unknown:?}"
+        );
+        assert!(!unknown.stderr.contains("secret"), "{unknown:?}");
+        let ran = finish(spawn(&["resume", "-o", "json"])).await;
+        assert_eq!(ran.assert_code(0).row()["outcome"], "returned");
+        cloud.assert_returned(one.node);
+        assert_eq!(cloud.tear_downs(one.node), 1, "{server:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-"""MariaDB and RabbitMQ from Debian's packages: unpacked into the cache, not installed.
+"""MariaDB, PostgreSQL and RabbitMQ from Debian's packages: unpacked into the cache, not installed.
 
 Nothing outside the cache directory changes, no package's scripts run, and no daemon starts by itself.
 """
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from .say import say
 
-WANTED = ('mariadb-server-core', 'mariadb-client-core', 'rabbitmq-server')
+WANTED = ('mariadb-server-core', 'mariadb-client-core', 'postgresql', 'rabbitmq-server')
 # Unpacked also where the system has them: our own copies run, in the versions that belong together.
-OURS = re.compile(r'(lib)?(mariadb|mysql|rabbitmq|erlang)')
+OURS = re.compile(r'(lib)?(mariadb|mysql|postgresql|pq|rabbitmq|erlang)')
 STATUS = Path('/var/lib/dpkg/status')
 TRIES = 5
 
@@ -34,6 +34,11 @@ class Daemons:
         self.erlang = self.usr / 'lib' / 'erlang'
         self.epmd = self.usr / 'bin' / 'epmd'
         self.rabbitmq_server = self.usr / 'lib' / 'rabbitmq' / 'bin' / 'rabbitmq-server'
+
+    @property
+    def postgres(self):
+        """Where PostgreSQL's programs are: its version is part of the path."""
+        return next((self.usr / 'lib' / 'postgresql').glob('*/bin'))
 
     def environment(self, **extra):
         """Return the environment of the programs: they find each other and their libraries."""
@@ -54,10 +59,10 @@ class Daemons:
 def ensure(install):
     """Fetch and unpack the packages unless they are there. The caller holds the install's lock."""
     daemons = Daemons(install)
-    if daemons.marker.exists():
+    if daemons.marker.exists() and daemons.versions().keys() >= set(WANTED):
         return daemons
     if not shutil.which('apt-get'):
-        raise SystemExit('lab: Nova needs MariaDB and RabbitMQ, which are taken from Debian '
+        raise SystemExit('lab: MariaDB, PostgreSQL and RabbitMQ are taken from Debian '
                          '(12 or newer) with apt-get, and there is none here')
     started = time.monotonic()
     shutil.rmtree(daemons.base, ignore_errors=True)
@@ -71,7 +76,7 @@ def ensure(install):
     shutil.rmtree(daemons.base / 'apt')
     daemons.marker.write_text(json.dumps({
         name: versions[name] for name in (*WANTED, 'erlang-base')}, indent=1))
-    say(f'MariaDB and RabbitMQ unpacked in {time.monotonic() - started:.0f} s')
+    say(f'MariaDB, PostgreSQL and RabbitMQ unpacked in {time.monotonic() - started:.0f} s')
     return daemons
 
 

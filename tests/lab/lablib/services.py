@@ -42,6 +42,12 @@ def choose_ports(directory, nova=False):
     return ports
 
 
+def free_ports(names):
+    """Return a free port for each name."""
+    chosen = random.sample([port for port in random.sample(PORT_RANGE, 200) if is_free(port)], len(names))
+    return dict(zip(names, chosen))
+
+
 def is_free(port):
     """Tell whether a service could listen on the port."""
     with socket.socket() as probe:

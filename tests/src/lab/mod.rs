@@ -6,6 +6,7 @@
 
 mod api;
 pub mod exposure;
+pub mod journals;
 pub mod nova;
 pub mod order;
 pub mod sampler;

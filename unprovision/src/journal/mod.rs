@@ -1,8 +1,17 @@
 //! The journal: what was found, intended and done, on disk before it is done.
 
+#[cfg(feature = "mariadb")]
+mod mariadb;
 mod memory;
+mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(any(feature = "mariadb", feature = "postgres"))]
+mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "sqlite", feature = "mariadb", feature = "postgres"))]
+mod table;
 
 use std::fmt;
 
@@ -12,7 +21,12 @@ use futures::stream::BoxStream;
 
 use crate::core::{Case, CaseId, Entry};
 
+#[cfg(feature = "mariadb")]
+pub use mariadb::MariaDbJournal;
 pub use memory::MemoryJournal;
+pub use place::shown;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresJournal;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteJournal;
 

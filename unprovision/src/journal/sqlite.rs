@@ -1,21 +1,18 @@
 //! A journal in one SQLite file: the embedded default.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
+use super::table::{self, failed};
 use super::{Journal, JournalError, Seq};
-use crate::core::{CaseId, Entry, Event};
-
-/// The layout that this version writes. A file with a newer one is refused.
-const LAYOUT: i64 = 1;
+use crate::core::{CaseId, Entry};
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS entries (
     case_id VARCHAR(36) NOT NULL,
@@ -28,14 +25,15 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS entries (
 /// A journal in one SQLite file. Several processes may share it.
 #[derive(Clone, Debug)]
 pub struct SqliteJournal {
-    path: PathBuf,
+    place: String,
     pool: SqlitePool,
 }
 
 impl SqliteJournal {
     /// Opens the file, and makes it (readable by its owner only) where there is none.
     pub async fn open(path: &Path) -> Result<Self, JournalError> {
-        private(path)?;
+        let place = path.display().to_string();
+        private(path).map_err(|error| failed(&place, "make it", sqlx::Error::Io(error)))?;
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
@@ -44,11 +42,8 @@ impl SqliteJournal {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(Duration::from_secs(10));
         let opened = connect(&options).await;
-        let pool = opened.map_err(|error| storage(path, "open it", error))?;
-        let journal = Self {
-            path: path.to_owned(),
-            pool,
-        };
+        let pool = opened.map_err(|error| failed(&place, "open it", error))?;
+        let journal = Self { place, pool };
         journal.lay_out().await?;
         Ok(journal)
     }
@@ -58,15 +53,7 @@ impl SqliteJournal {
             .fetch_one(&self.pool)
             .await;
         let layout: i64 = read.map_err(|error| self.failed("read its layout", error))?;
-        if layout > LAYOUT {
-            let message =
-                format!("it was written by a newer version (layout {layout}, this one knows {LAYOUT})");
-            return Err(JournalError::Storage {
-                journal: self.path.display().to_string(),
-                message,
-                source: None,
-            });
-        }
+        table::refuse_newer(&self.place, layout)?;
         let made = sqlx::query(CREATE).execute(&self.pool).await;
         made.map_err(|error| self.failed("make its table", error))?;
         // A pragma takes no parameters; the number is ours.
@@ -87,11 +74,11 @@ impl SqliteJournal {
             return Ok(false);
         }
         for (seq, entry) in (has..).zip(new) {
-            let body = serde_json::to_string(entry).map_err(|error| sqlx::Error::Encode(error.into()))?;
+            let (closes, body) = table::row(entry)?;
             sqlx::query("INSERT INTO entries (case_id, seq, closes, body) VALUES (?, ?, ?, ?)")
                 .bind(&id)
                 .bind(seq)
-                .bind(i64::from(matches!(entry.event, Event::Closed { .. })))
+                .bind(closes)
                 .bind(body)
                 .execute(&mut *transaction)
                 .await?;
@@ -100,30 +87,8 @@ impl SqliteJournal {
         Ok(true)
     }
 
-    /// The cases that this selects, in its order.
-    fn list(
-        &self,
-        selected: &'static str,
-        what: &'static str,
-    ) -> BoxStream<'_, Result<CaseId, JournalError>> {
-        sqlx::query_scalar::<_, String>(selected)
-            .fetch(&self.pool)
-            .map_err(move |error| self.failed(what, error))
-            .map(|id| {
-                let parsed = id?.parse().map(CaseId);
-                parsed.map_err(|error| {
-                    storage(
-                        &self.path,
-                        "understand a case's name",
-                        sqlx::Error::Decode(Box::new(error)),
-                    )
-                })
-            })
-            .boxed()
-    }
-
     fn failed(&self, what: &str, error: sqlx::Error) -> JournalError {
-        storage(&self.path, what, error)
+        failed(&self.place, what, error)
     }
 }
 
@@ -143,37 +108,15 @@ impl Journal for SqliteJournal {
             .fetch_all(&self.pool)
             .await
             .map_err(|error| self.failed("read it", error))?;
-        rows.iter()
-            .map(|body| serde_json::from_str(body))
-            .collect::<Result<_, _>>()
-            .map_err(|error| {
-                storage(
-                    &self.path,
-                    "understand an entry",
-                    sqlx::Error::Decode(error.into()),
-                )
-            })
+        table::entries(&self.place, &rows)
     }
 
     fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
-        const OPEN: &str = "SELECT case_id FROM entries AS e WHERE closes = 0 AND NOT EXISTS \
-            (SELECT 1 FROM entries AS later WHERE later.case_id = e.case_id AND later.seq > e.seq) ORDER BY case_id";
-        self.list(OPEN, "list its open cases")
+        table::cases(&self.place, sqlx::query_scalar(table::OPEN).fetch(&self.pool))
     }
 
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
-        self.list(
-            "SELECT DISTINCT case_id FROM entries ORDER BY case_id",
-            "list its cases",
-        )
-    }
-}
-
-fn storage(path: &Path, what: &str, error: sqlx::Error) -> JournalError {
-    JournalError::Storage {
-        journal: path.display().to_string(),
-        message: format!("could not {what}"),
-        source: Some(Box::new(error)),
+        table::cases(&self.place, sqlx::query_scalar(table::ALL).fetch(&self.pool))
     }
 }
 
@@ -201,17 +144,14 @@ fn is_busy(error: &sqlx::Error) -> bool {
 
 /// SQLite would make the file readable by everybody. One that exists is not touched: closing it here would take away the
 /// locks that another handle of this process has on it.
-fn private(path: &Path) -> Result<(), JournalError> {
+fn private(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
-    let made = || {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder)?;
-        }
-        let mut new = std::fs::OpenOptions::new();
-        match new.write(true).create_new(true).mode(0o600).open(path) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-            _ => Ok(()),
-        }
-    };
-    made().map_err(|error| storage(path, "make it", sqlx::Error::Io(error)))
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut new = std::fs::OpenOptions::new();
+    match new.write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }

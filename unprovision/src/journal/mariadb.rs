@@ -1,0 +1,163 @@
+//! A journal in MariaDB, a Galera cluster of it, or MySQL, which several replicas share.
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::stream::BoxStream;
+use sqlx::mysql::{
+    MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlPool, MySqlPoolOptions, MySqlSslMode,
+};
+
+use super::server::{self, answer};
+use super::table::{self, failed};
+use super::{Journal, JournalError, Seq};
+use crate::core::{CaseId, Entry};
+
+const CREATE: [&str; 3] = [
+    "CREATE TABLE IF NOT EXISTS entries (
+        case_id VARCHAR(36) CHARACTER SET ascii NOT NULL,
+        seq BIGINT NOT NULL,
+        closes BIGINT NOT NULL,
+        body LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+        PRIMARY KEY (case_id, seq)
+    ) ENGINE = InnoDB",
+    "CREATE TABLE IF NOT EXISTS layout (layout BIGINT NOT NULL PRIMARY KEY) ENGINE = InnoDB",
+    "INSERT IGNORE INTO layout (layout) VALUES (1)",
+];
+
+/// What every server knows, and what only some do: a Galera node has to have caught up before it is read, and a process that
+/// stands still in the middle must not keep others from its case.
+const SETTINGS: [&str; 3] = [
+    "SET SESSION innodb_lock_wait_timeout = 15",
+    "SET SESSION wsrep_sync_wait = 1",
+    "SET SESSION idle_transaction_timeout = 10",
+];
+/// `ER_UNKNOWN_SYSTEM_VARIABLE`.
+const UNKNOWN_VARIABLE: u16 = 1193;
+/// `ER_LOCK_DEADLOCK`. Nothing of the transaction is left. A Galera node says this also at the commit, where another node was faster.
+const DEADLOCK: u16 = 1213;
+
+/// A journal in MariaDB or MySQL. Several processes on several machines may share it, also by several nodes of one Galera cluster.
+#[derive(Clone, Debug)]
+pub struct MariaDbJournal {
+    place: String,
+    pool: MySqlPool,
+}
+
+impl MariaDbJournal {
+    /// Connects to `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, and makes the tables where there are none: from then on the
+    /// rights to select and insert are enough. The server's certificate is checked, unless it is on this machine or the URL
+    /// says another `ssl-mode`.
+    ///
+    /// An entry is as safe as the server keeps it: with `innodb_flush_log_at_trx_commit` other than 1 a server without
+    /// synchronous replicas may lose the last second.
+    ///
+    /// # Errors
+    ///
+    /// Where the URL cannot be used, the server does not take it, or a newer version has written the journal.
+    pub async fn open(url: &str) -> Result<Self, JournalError> {
+        let place = super::shown(url);
+        let parsed = url.parse::<MySqlConnectOptions>();
+        let mut options = parsed.map_err(|error| failed(&place, "understand its URL", error))?;
+        if server::verifies(url) {
+            options = options.ssl_mode(MySqlSslMode::VerifyIdentity);
+        }
+        let pool = MySqlPoolOptions::new()
+            .max_connections(server::CONNECTIONS)
+            .acquire_timeout(server::CONNECTS_WITHIN)
+            .after_connect(|connection, _| Box::pin(prepare(connection)))
+            .connect_with(options)
+            .await
+            .map_err(|error| failed(&place, "connect to it", error))?;
+        let layout = answer(lay_out(&pool)).await;
+        let layout = layout.map_err(|error| failed(&place, "make its tables", error))?;
+        table::refuse_newer(&place, layout)?;
+        Ok(Self { place, pool })
+    }
+
+    async fn try_append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<bool, sqlx::Error> {
+        let mut transaction = self.pool.begin().await?;
+        let id = case.to_string();
+        let has: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM entries WHERE case_id = ?")
+            .bind(&id)
+            .fetch_one(&mut *transaction)
+            .await?;
+        if u64::try_from(has).ok() != Some(after.0) {
+            return Ok(false);
+        }
+        for (seq, entry) in (has..).zip(new) {
+            let (closes, body) = table::row(entry)?;
+            sqlx::query("INSERT INTO entries (case_id, seq, closes, body) VALUES (?, ?, ?, ?)")
+                .bind(&id)
+                .bind(seq)
+                .bind(closes)
+                .bind(body)
+                .execute(&mut *transaction)
+                .await?;
+        }
+        transaction.commit().await?;
+        Ok(true)
+    }
+}
+
+async fn prepare(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+    for setting in SETTINGS {
+        match sqlx::query(setting).execute(&mut *connection).await {
+            Err(error) if number(&error) != Some(UNKNOWN_VARIABLE) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The layout of the tables, which are made where there are none.
+async fn lay_out(pool: &MySqlPool) -> Result<i64, sqlx::Error> {
+    let mut tries = 0;
+    loop {
+        let read = sqlx::query_scalar::<_, Option<i64>>("SELECT MAX(layout) FROM layout");
+        if let Ok(Some(layout)) = read.fetch_one(pool).await {
+            return Ok(layout);
+        }
+        for statement in CREATE {
+            match sqlx::query(statement).execute(pool).await {
+                Err(error) if tries >= 20 || error.as_database_error().is_none() => return Err(error),
+                _ => {}
+            }
+        }
+        tries += 1;
+    }
+}
+
+fn number(error: &sqlx::Error) -> Option<u16> {
+    let error = error.as_database_error()?;
+    Some(error.try_downcast_ref::<MySqlDatabaseError>()?.number())
+}
+
+#[async_trait]
+impl Journal for MariaDbJournal {
+    async fn append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<Seq, JournalError> {
+        let next = Seq(after.0.saturating_add(new.len() as u64));
+        let once = || self.try_append(case, after, new).boxed();
+        let was_undone = |error: &sqlx::Error| number(error) == Some(DEADLOCK);
+        server::append(&self.place, case, next, once, was_undone).await
+    }
+
+    async fn read(&self, case: CaseId) -> Result<Vec<Entry>, JournalError> {
+        let bodies =
+            sqlx::query_scalar::<_, String>("SELECT body FROM entries WHERE case_id = ? ORDER BY seq")
+                .bind(case.to_string())
+                .fetch_all(&self.pool);
+        let bodies = answer(bodies).await;
+        table::entries(
+            &self.place,
+            &bodies.map_err(|error| failed(&self.place, "read it", error))?,
+        )
+    }
+
+    fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        table::cases(&self.place, sqlx::query_scalar(table::OPEN).fetch(&self.pool))
+    }
+
+    fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        table::cases(&self.place, sqlx::query_scalar(table::ALL).fetch(&self.pool))
+    }
+}

@@ -1,0 +1,151 @@
+//! A journal in PostgreSQL, which several replicas share.
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::stream::BoxStream;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
+
+use super::server::{self, answer};
+use super::table::{self, failed};
+use super::{Journal, JournalError, Seq};
+use crate::core::{CaseId, Entry};
+
+const CREATE: [&str; 3] = [
+    "CREATE TABLE IF NOT EXISTS entries (
+        case_id VARCHAR(36) NOT NULL,
+        seq BIGINT NOT NULL,
+        closes BIGINT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (case_id, seq)
+    )",
+    "CREATE TABLE IF NOT EXISTS layout (layout BIGINT NOT NULL PRIMARY KEY)",
+    "INSERT INTO layout (layout) VALUES (1) ON CONFLICT DO NOTHING",
+];
+
+/// A process that stands still in the middle must not keep others from its case, and an entry is safe when it is acknowledged.
+const SETTINGS: [&str; 4] = [
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+    "SET idle_in_transaction_session_timeout = '10s'",
+    "SET lock_timeout = '15s'",
+    "SET statement_timeout = '25s'",
+];
+
+/// A journal in PostgreSQL. Several processes on several machines may share it.
+#[derive(Clone, Debug)]
+pub struct PostgresJournal {
+    place: String,
+    pool: PgPool,
+}
+
+impl PostgresJournal {
+    /// Connects to `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, and makes the tables where there are none: from then on
+    /// the rights to select and insert are enough. The server's certificate is checked, unless it is on this machine or the
+    /// URL says another `sslmode`.
+    ///
+    /// # Errors
+    ///
+    /// Where the URL cannot be used, the server does not take it, or a newer version has written the journal.
+    pub async fn open(url: &str) -> Result<Self, JournalError> {
+        let place = super::shown(url);
+        let parsed = url.parse::<PgConnectOptions>();
+        let mut options = parsed.map_err(|error| failed(&place, "understand its URL", error))?;
+        if server::verifies(url) {
+            options = options.ssl_mode(PgSslMode::VerifyFull);
+        }
+        let pool = PgPoolOptions::new()
+            .max_connections(server::CONNECTIONS)
+            .acquire_timeout(server::CONNECTS_WITHIN)
+            .after_connect(|connection, _| Box::pin(prepare(connection)))
+            .connect_with(options.application_name("unprovision"))
+            .await
+            .map_err(|error| failed(&place, "connect to it", error))?;
+        let layout = answer(lay_out(&pool)).await;
+        let layout = layout.map_err(|error| failed(&place, "make its tables", error))?;
+        table::refuse_newer(&place, layout)?;
+        Ok(Self { place, pool })
+    }
+
+    async fn try_append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<bool, sqlx::Error> {
+        let mut transaction = self.pool.begin().await?;
+        let id = case.to_string();
+        let has: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM entries WHERE case_id = $1")
+            .bind(&id)
+            .fetch_one(&mut *transaction)
+            .await?;
+        if u64::try_from(has).ok() != Some(after.0) {
+            return Ok(false);
+        }
+        for (seq, entry) in (has..).zip(new) {
+            let (closes, body) = table::row(entry)?;
+            sqlx::query("INSERT INTO entries (case_id, seq, closes, body) VALUES ($1, $2, $3, $4)")
+                .bind(&id)
+                .bind(seq)
+                .bind(closes)
+                .bind(body)
+                .execute(&mut *transaction)
+                .await?;
+        }
+        transaction.commit().await?;
+        Ok(true)
+    }
+}
+
+async fn prepare(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    for setting in SETTINGS {
+        sqlx::query(setting).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// The layout of the tables, which are made where there are none. Whoever makes them at the same time may be in each other's way.
+async fn lay_out(pool: &PgPool) -> Result<i64, sqlx::Error> {
+    let mut tries = 0;
+    loop {
+        let read = sqlx::query_scalar::<_, Option<i64>>("SELECT MAX(layout) FROM layout");
+        if let Ok(Some(layout)) = read.fetch_one(pool).await {
+            return Ok(layout);
+        }
+        for statement in CREATE {
+            match sqlx::query(statement).execute(pool).await {
+                Err(error) if tries >= 20 || error.as_database_error().is_none() => return Err(error),
+                _ => {}
+            }
+        }
+        tries += 1;
+    }
+}
+
+/// `serialization_failure` and `deadlock_detected`: nothing of the transaction is left.
+fn was_undone(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    matches!(code.as_deref(), Some("40001" | "40P01"))
+}
+
+#[async_trait]
+impl Journal for PostgresJournal {
+    async fn append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<Seq, JournalError> {
+        let next = Seq(after.0.saturating_add(new.len() as u64));
+        let once = || self.try_append(case, after, new).boxed();
+        server::append(&self.place, case, next, once, was_undone).await
+    }
+
+    async fn read(&self, case: CaseId) -> Result<Vec<Entry>, JournalError> {
+        let bodies =
+            sqlx::query_scalar::<_, String>("SELECT body FROM entries WHERE case_id = $1 ORDER BY seq")
+                .bind(case.to_string())
+                .fetch_all(&self.pool);
+        let bodies = answer(bodies).await;
+        table::entries(
+            &self.place,
+            &bodies.map_err(|error| failed(&self.place, "read it", error))?,
+        )
+    }
+
+    fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        table::cases(&self.place, sqlx::query_scalar(table::OPEN).fetch(&self.pool))
+    }
+
+    fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
+        table::cases(&self.place, sqlx::query_scalar(table::ALL).fetch(&self.pool))
+    }
+}

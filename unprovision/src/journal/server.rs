@@ -1,0 +1,93 @@
+//! What the journals on database servers have in common: TLS, bounds on all waiting, and who wins.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use super::place::authority;
+use super::{JournalError, Seq};
+use crate::core::CaseId;
+
+/// How long an answer is waited for.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+/// How long a connection is waited for.
+pub(super) const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
+/// So many connections at most. An append needs one for some milliseconds.
+pub(super) const CONNECTIONS: u32 = 8;
+/// How often a transaction is begun that the server has given up in favour of another one.
+const TRIES: u32 = 5;
+
+/// Whether the server's certificate has to be checked: everywhere but on this machine, unless the URL says what to do.
+pub(super) fn verifies(url: &str) -> bool {
+    let asked = url.contains("sslmode=") || url.contains("ssl-mode=");
+    let host = authority(url).rsplit('@').next().unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let here = name.is_empty()
+        || name == "localhost"
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    !asked && !here
+}
+
+/// What the server says, or an error once that has taken too long.
+pub(super) async fn answer<T>(work: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+    match tokio::time::timeout(ANSWERS_WITHIN, work).await {
+        Ok(done) => done,
+        Err(_) => {
+            let words = format!("no answer within {ANSWERS_WITHIN:?}");
+            Err(sqlx::Error::Io(std::io::Error::new(
+                std::io::ErrorKind::TimedOut,
+                words,
+            )))
+        }
+    }
+}
+
+/// Appends by transactions that count first and insert then. `try_once` says whether the count was right; `was_undone` whether an
+/// error means that the server has undone it all, and that it may be tried again.
+pub(super) async fn append<'a>(
+    place: &str,
+    case: CaseId,
+    next: Seq,
+    try_once: impl Fn() -> BoxFuture<'a, Result<bool, sqlx::Error>>,
+    was_undone: impl Fn(&sqlx::Error) -> bool,
+) -> Result<Seq, JournalError> {
+    let mut tries = 1;
+    loop {
+        match answer(try_once()).await {
+            Ok(true) => return Ok(next),
+            Ok(false) => return Err(JournalError::Fenced(case)),
+            // Somebody has inserted that number between our count and our insert.
+            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
+                return Err(JournalError::Fenced(case));
+            }
+            Err(error) if was_undone(&error) && tries < TRIES => tries += 1,
+            Err(error) => return Err(super::table::failed(place, "append to it", error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::verifies;
+
+    #[test]
+    fn certificates_are_checked_unless_the_server_is_here_or_the_url_says_otherwise() {
+        for (url, expected) in [
+            ("mysql://me:x@db.example.org/journal", true),
+            ("postgres://me@[2001:db8::1]:5432/journal", true),
+            ("postgres://me@10.0.0.1/journal", true),
+            ("postgres://me@10.0.0.1/journal?sslmode=disable", false),
+            ("mysql://me@db/journal?ssl-mode=preferred", false),
+            ("mysql://localhost:3306/journal", false),
+            ("mysql://127.0.0.2/journal", false),
+            ("postgres://me@[::1]/journal", false),
+            ("postgres://me@/journal?host=/run/pg", false),
+        ] {
+            assert_eq!(verifies(url), expected, "{url}");
+        }
+    }
+}
