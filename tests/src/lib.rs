@@ -4,6 +4,7 @@
 pub mod checker;
 pub mod conformance;
 pub mod contract;
+pub mod fuzz;
 pub mod lab;
 pub mod model;
 pub mod proxy;

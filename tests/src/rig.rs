@@ -150,10 +150,14 @@ impl Rig {
 
 fn builder(sandbox: &Sandbox, journal: &Arc<dyn Journal>) -> Builder {
     let clock = Arc::new(SandboxClock(sandbox.clone()));
+    Orchestrator::builder(Arc::new(cloud(sandbox)), Arc::clone(journal), clock)
+}
+
+/// The sandbox as the orchestrator sees it.
+pub fn cloud(sandbox: &Sandbox) -> OpenStack {
     let ironic = Arc::new(IronicClient::new(sandbox.ironic()));
     let placement = Arc::new(PlacementClient::new(sandbox.placement()));
-    let cloud = Arc::new(OpenStack::new(ironic, placement, Arc::clone(&clock) as _));
-    Orchestrator::builder(cloud, Arc::clone(journal), clock)
+    OpenStack::new(ironic, placement, Arc::new(SandboxClock(sandbox.clone())))
 }
 
 /// The queries that a strategy protects: all of them, or where it tags those that forbid the tag. For any other name it is
