@@ -14,9 +14,11 @@ use unprovision::journal::{
     Journal, JournalError, MariaDbJournal, MemoryJournal, PostgresJournal, SqliteJournal, read_open,
 };
 use unprovision::orchestrator::Orchestrator;
-use unprovision_session::{Auth, Clouds, ConfigError, HttpTransport, Service, Transport};
+use unprovision_session::{
+    Auth, Clouds, ConfigError, HttpTransport, HttpTransportBuilder, RetryPolicy, Service, Transport,
+};
 
-use crate::config::{Config, set};
+use crate::config::{self, Config, set};
 use crate::failure::Usage;
 use crate::observer::{Alarms, Lines};
 use crate::output::Subject;
@@ -121,10 +123,14 @@ pub(crate) async fn audited(config: &Config, tls: &Tls) -> anyhow::Result<OpenSt
     Ok(openstack(config, tls, &clock).await?.0)
 }
 
+/// Whether there may be a journal: of one elsewhere only a connection tells.
+pub(crate) fn is_there(place: &str) -> bool {
+    place == IN_MEMORY || place.contains("://") || Path::new(place).exists()
+}
+
 /// The journal where there is one: whoever only reads it makes none.
 pub(crate) async fn journal_if_any(place: &str) -> anyhow::Result<Option<Arc<dyn Journal>>> {
-    let is_there = place == IN_MEMORY || place.contains("://") || Path::new(place).exists();
-    Ok(match is_there {
+    Ok(match is_there(place) {
         true => Some(journal(place).await?),
         false => None,
     })
@@ -146,20 +152,44 @@ async fn openstack(
 ) -> anyhow::Result<(OpenStack, String)> {
     let (ironic, placement) = transports(config, tls).await?;
     let identity = identity(&ironic, &placement);
+    let [ironic, placement]: [Arc<dyn Transport>; 2] = [Arc::new(ironic), Arc::new(placement)];
+    #[cfg(feature = "crash-points")]
+    let [ironic, placement] = [ironic, placement].map(crate::crash_points::transport);
+    Ok((cloud(config, ironic, placement, clock), identity))
+}
+
+/// The cloud behind these two ways.
+pub(crate) fn cloud(
+    config: &Config,
+    ironic: Arc<dyn Transport>,
+    placement: Arc<dyn Transport>,
+    clock: &Arc<dyn Clock>,
+) -> OpenStack {
     let owner = Consumer {
         project_id: config.guard.project_id.clone(),
         user_id: config.guard.user_id.clone(),
         ..guard_owner()
     };
-    let [ironic, placement]: [Arc<dyn Transport>; 2] = [Arc::new(ironic), Arc::new(placement)];
-    #[cfg(feature = "crash-points")]
-    let [ironic, placement] = [ironic, placement].map(crate::crash_points::transport);
     let openstack = OpenStack::new(
         Arc::new(IronicClient::new(ironic)),
         Arc::new(PlacementClient::new(placement)),
         Arc::clone(clock),
     );
-    Ok((openstack.with_owner(owner), identity))
+    openstack.with_owner(owner)
+}
+
+/// The way to one service, for somebody who wants to know how far it leads, and soon.
+pub(crate) async fn way(config: &Config, tls: &Tls, service: Service) -> Result<HttpTransport, ConfigError> {
+    let own = match service {
+        Service::Ironic => &config.ironic,
+        Service::Placement => &config.placement,
+    };
+    let auth = login(config, tls, set(&own.cloud).or(set(&config.os_cloud)))?;
+    let builder = builder(own, service, auth).retry(RetryPolicy {
+        attempts: 2,
+        ..RetryPolicy::default()
+    });
+    builder.build().await
 }
 
 /// What looks at both services, and can do nothing else.
@@ -189,7 +219,7 @@ async fn transports(config: &Config, tls: &Tls) -> anyhow::Result<(HttpTransport
 }
 
 /// Which cloud this is, as cases are recorded with it.
-fn identity(ironic: &HttpTransport, placement: &HttpTransport) -> String {
+pub(crate) fn identity(ironic: &HttpTransport, placement: &HttpTransport) -> String {
     let (ironic, placement) = (ironic.place(), placement.place());
     match ironic == placement {
         true => ironic,
@@ -226,11 +256,15 @@ async fn transport(config: &Config, service: Service, auth: Auth) -> Result<Http
         Service::Ironic => &config.ironic,
         Service::Placement => &config.placement,
     };
-    let mut builder = HttpTransport::builder(service, auth).timeout(own.timeout.get());
-    if let Some(url) = set(&own.endpoint) {
-        builder = builder.endpoint(url);
+    builder(own, service, auth).build().await
+}
+
+fn builder(own: &config::Service, service: Service, auth: Auth) -> HttpTransportBuilder {
+    let builder = HttpTransport::builder(service, auth).timeout(own.timeout.get());
+    match set(&own.endpoint) {
+        Some(url) => builder.endpoint(url),
+        None => builder,
     }
-    builder.build().await
 }
 
 async fn journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {

@@ -75,7 +75,7 @@ impl IronicClient {
     }
 
     /// Sends a write that answers without a body.
-    async fn write(&self, call: Call) -> Result<(), Error> {
+    pub(crate) async fn write(&self, call: Call) -> Result<(), Error> {
         self.call(call, |asked, response| answer::accept(asked, response).map(drop))
             .await
     }

@@ -18,6 +18,7 @@ mod node;
 mod paging;
 mod provision_state;
 mod request;
+mod right;
 
 pub use api::{CleanStep, Ironic, NodeFilter, ProvisionRequest};
 pub use client::IronicClient;
@@ -25,6 +26,7 @@ pub use error::{Error, ErrorKind};
 pub use microversion::{Feature, SUPPORTED};
 pub use node::{Fault, Node, NodeField, NodeUuid, PowerState};
 pub use provision_state::{ProvisionState, TRANSITIONS, Transition, Verb};
+pub use right::Right;
 
 #[cfg(feature = "mock")]
 pub use api::MockIronic;

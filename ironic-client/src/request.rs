@@ -220,6 +220,21 @@ pub(crate) fn set_provision_state(
     Ok(Call::new(call, version, Method::PUT, &path, Some(body))?.never_resent())
 }
 
+/// A change of the provision state to one that does not exist: refused in every state.
+pub(crate) fn no_provision_state(version: Microversion, node: NodeUuid) -> Result<Call, Error> {
+    let call = format!("find out whether node {node} might be changed");
+    let path = format!("/v1/nodes/{node}/states/provision");
+    let body = json!({ "target": "unprovision-doctor" });
+    Ok(Call::new(call, version, Method::PUT, &path, Some(body))?.never_resent())
+}
+
+/// Traits, and none of them said: refused always.
+pub(crate) fn no_traits(version: Microversion, node: NodeUuid) -> Result<Call, Error> {
+    let call = format!("find out whether traits of node {node} might be set");
+    let path = format!("/v1/nodes/{node}/traits");
+    Ok(Call::new(call, version, Method::PUT, &path, None)?.never_resent())
+}
+
 /// `GET /v1/nodes/{node}/traits`.
 pub(crate) fn node_traits(version: Microversion, node: NodeUuid) -> Result<Call, Error> {
     Call::new(

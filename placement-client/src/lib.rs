@@ -18,6 +18,7 @@ mod microversion;
 mod names;
 mod provider;
 mod request;
+mod right;
 mod wire;
 
 pub use allocation::{
@@ -29,6 +30,7 @@ pub use error::{Error, ErrorKind};
 pub use microversion::{Feature, SUPPORTED};
 pub use names::{ConsumerType, ConsumerUuid, InvalidName, ProviderUuid, ResourceClass, TraitName};
 pub use provider::{Candidate, Generation, Inventories, Inventory, ProviderTraits, ResourceProvider};
+pub use right::Right;
 
 #[cfg(feature = "mock")]
 pub use api::MockPlacement;

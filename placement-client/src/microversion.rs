@@ -1,5 +1,7 @@
 //! What each microversion of Placement gives, by name.
 
+use std::fmt;
+
 use unprovision_session::{Microversion, VersionRange};
 
 /// The microversions that this client speaks.
@@ -27,6 +29,19 @@ pub enum Feature {
     InTree,
     /// Consumers have types, and every write of allocations must name one.
     ConsumerTypes,
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ForbiddenTraits => "forbidden traits",
+            Self::ErrorCodes => "error codes",
+            Self::ReserveAll => "inventories that are reserved as a whole",
+            Self::ConsumerGenerations => "generations of consumers",
+            Self::InTree => "candidates of one provider",
+            Self::ConsumerTypes => "types of consumers",
+        })
+    }
 }
 
 impl Feature {

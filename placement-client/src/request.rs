@@ -8,11 +8,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use unprovision_session::{Microversion, Resend};
+use uuid::Uuid;
 
 use crate::error::fail;
 use crate::{
     CandidateQuery, ConsumerAllocations, ConsumerUuid, Error, ErrorKind, Feature, Inventories,
-    ProviderFilter, ProviderTraits, ProviderUuid, ResourceClass, SUPPORTED, TraitName, Units, wire,
+    ProviderFilter, ProviderTraits, ProviderUuid, ResourceClass, Right, SUPPORTED, TraitName, Units, wire,
 };
 
 /// The header that asks for a microversion, and that names the one of the answer.
@@ -244,6 +245,28 @@ pub(crate) fn consumer_allocations(version: Microversion, consumer: ConsumerUuid
         version,
         &format!("/allocations/{consumer}"),
     )
+}
+
+/// Writes that nothing can come of: to what does not exist, with a body that is refused.
+pub(crate) fn nonsense(version: Microversion, right: Right) -> Vec<Result<Call, Error>> {
+    let nobody = Uuid::nil();
+    let calls = match right {
+        Right::WriteAllocations => vec![
+            (Method::POST, "/allocations".to_owned()),
+            (Method::PUT, format!("/allocations/{nobody}")),
+        ],
+        Right::WriteInventories => vec![(Method::PUT, format!("/resource_providers/{nobody}/inventories"))],
+        Right::WriteTraits => vec![
+            (Method::PUT, format!("/resource_providers/{nobody}/traits")),
+            // Only `CUSTOM_...` may be created.
+            (Method::PUT, "/traits/UNPROVISION_DOCTOR".to_owned()),
+        ],
+    };
+    let call = format!("find out whether these credentials may {right}");
+    let built = calls
+        .into_iter()
+        .map(|(method, path)| Call::new(call.clone(), version, method, &path, Some(json!([]))));
+    built.collect()
 }
 
 /// `PUT /allocations/{consumer}`.

@@ -20,6 +20,7 @@ mod nearest;
 mod retry;
 mod service;
 mod settings;
+mod standing;
 mod token_cache;
 mod transport;
 
@@ -30,4 +31,5 @@ pub use config_error::ConfigError;
 pub use nearest::{did_you_mean, nearest};
 pub use retry::RetryPolicy;
 pub use service::Service;
+pub use standing::{Standing, TokenScope};
 pub use transport::{HttpTransport, HttpTransportBuilder};

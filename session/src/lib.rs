@@ -19,7 +19,7 @@ pub use api_error::{ApiError, Class, NotAcceptable, in_full};
 #[cfg(feature = "client")]
 pub use client::{
     Auth, CloudConfig, Clouds, ConfigError, HttpTransport, HttpTransportBuilder, RetryPolicy, Service,
-    did_you_mean, nearest,
+    Standing, TokenScope, did_you_mean, nearest,
 };
 pub use microversion::{Microversion, ParseMicroversionError, VersionRange};
 pub use retry_after::retry_after;

@@ -9,6 +9,7 @@ mod config;
 mod delete;
 #[cfg(feature = "sandbox")]
 mod demo;
+mod doctor;
 mod follow;
 mod guard;
 mod nodes;
@@ -48,7 +49,7 @@ Exit status:
   1  anything else, also stopped by Ctrl-C
   2  bad usage or configuration
   3  a node is blocked, failed or gone; candidates, watch: one is offered although it is not free;
-     audit: something does not fit
+     audit: something does not fit; doctor: something that is needed is not there
   4  the time was up";
 
 /// What holds for all subcommands.
@@ -89,6 +90,8 @@ enum Command {
     Watch(watch::Args),
     /// Look for what does not fit between Ironic's nodes and Placement's providers
     Audit(audit::Args),
+    /// Check a cloud before it is used: what fits, what does not, and what to do
+    Doctor(doctor::Args),
     /// List the nodes as both services see them
     Nodes(nodes::Args),
     /// List what the journal has open, or all of it
@@ -122,6 +125,7 @@ impl Cli {
             Command::Candidates(args) => candidates::run(args, global).await,
             Command::Watch(args) => watch::run(args, global).await,
             Command::Audit(args) => audit::run(args, global).await,
+            Command::Doctor(args) => doctor::run(args, global).await,
             Command::Nodes(args) => nodes::run(args, global).await,
             Command::Cases(args) => cases::run(args, global).await,
             Command::Show(args) => show::run(args, global).await,

@@ -12,6 +12,7 @@ mod audit;
 mod carry_on;
 mod config;
 mod delete;
+mod doctor;
 mod guard;
 mod guard_start;
 mod help;

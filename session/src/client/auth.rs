@@ -15,7 +15,7 @@ use url::Url;
 use super::cloud_config::Credentials;
 use super::keystone::Keystone;
 use super::token_cache::{Token, TokenCache};
-use super::{CloudConfig, ConfigError, http_client};
+use super::{CloudConfig, ConfigError, Standing, http_client};
 
 /// The header that carries a token.
 pub(super) const X_AUTH_TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
@@ -92,6 +92,14 @@ impl Auth {
     /// Whether a catalog comes with the login; without one, services need an endpoint override.
     pub(super) fn has_catalog(&self) -> bool {
         matches!(self.0.means, Means::Keystone(_))
+    }
+
+    /// Who we are to Keystone; logs in where that is needed. `None` where there is no Keystone.
+    pub(super) async fn standing(&self) -> Result<Option<Standing>, Error> {
+        match &self.0.means {
+            Means::Keystone(tokens) => Ok(tokens.token().await?.standing.clone()),
+            _ => Ok(None),
+        }
     }
 
     /// Gets another token than the refused one. Without a Keystone there is none to be had: `None`.

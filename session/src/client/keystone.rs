@@ -17,6 +17,7 @@ use url::Url;
 use super::catalog::Catalog;
 use super::cloud_config::{ApplicationCredential, Domain, Identity, Named, Scope};
 use super::http_client::{BodyError, causes, read_body};
+use super::standing::Said;
 use super::token_cache::{Login, Token};
 
 /// The largest catalogs of real clouds have some 100 kB.
@@ -44,6 +45,8 @@ struct TokenBody {
     issued_at: Timestamp,
     expires_at: Timestamp,
     catalog: Option<Catalog>,
+    #[serde(flatten)]
+    said: Said,
 }
 
 #[async_trait]
@@ -93,12 +96,9 @@ impl Keystone {
         // Both by Keystone's clock: so ours may be wrong.
         let lifetime = answer.token.expires_at.duration_since(answer.token.issued_at);
         let lifetime = Duration::try_from(lifetime).unwrap_or_default();
-        Ok(Token::new(
-            value.clone(),
-            answer.token.catalog.unwrap_or_default(),
-            asked,
-            lifetime,
-        ))
+        let catalog = answer.token.catalog.unwrap_or_default();
+        let token = Token::new(value.clone(), catalog, asked, lifetime);
+        Ok(token.of(answer.token.said.into()))
     }
 
     fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {

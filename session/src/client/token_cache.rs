@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::catalog::Catalog;
+use super::standing::Standing;
 
 /// How long before its end a token is renewed, at most: the longest request that is started with it
 /// should still find it alive.
@@ -30,6 +31,8 @@ pub(super) struct Token {
     /// For the header `X-Auth-Token`; marked as sensitive.
     value: HeaderValue,
     pub(super) catalog: Catalog,
+    /// Who we are with it, where the login has said so.
+    pub(super) standing: Option<Standing>,
     renew_from: Instant,
     dead_from: Instant,
 }
@@ -42,8 +45,17 @@ impl Token {
         Self {
             value,
             catalog,
+            standing: None,
             renew_from,
             dead_from: issued + lifetime,
+        }
+    }
+
+    /// The same, and who we are with it.
+    pub(super) fn of(self, standing: Standing) -> Self {
+        Self {
+            standing: Some(standing),
+            ..self
         }
     }
 

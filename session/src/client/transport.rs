@@ -15,7 +15,7 @@ use url::Url;
 use super::auth::X_AUTH_TOKEN;
 use super::http_client::{self, BodyError, read_body};
 use super::retry::Retrier;
-use super::{Auth, ConfigError, RetryPolicy, Service};
+use super::{Auth, ConfigError, RetryPolicy, Service, Standing};
 use crate::{Resend, Transport, TransportError};
 
 /// Carries requests to one service over HTTP: finds the endpoint, authenticates, logs in anew at a 401,
@@ -170,6 +170,14 @@ impl HttpTransport {
         self.service
             .base(url.as_str())
             .map_err(|problem| self.no_endpoint(problem))
+    }
+
+    /// Who we are to Keystone, as it says at the login; logs in where that is needed. `None` where there is no Keystone.
+    ///
+    /// # Errors
+    /// [`TransportError::Login`].
+    pub async fn standing(&self) -> Result<Option<Standing>, TransportError> {
+        self.auth.standing().await.map_err(|error| self.no_access(&error))
     }
 
     /// Which cloud this leads to, in words without secrets, from the configuration alone: the endpoint where that is set, or

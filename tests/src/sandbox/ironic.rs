@@ -137,7 +137,7 @@ impl World {
         let mut response = match self.ironic_version(call) {
             Ok(minor) => {
                 let answer = match &call.refused {
-                    Some(rule) => Err(Refusal::forbidden(rule)),
+                    Some(rule) => Err(self.denied(call, minor, rule)),
                     None => self.ironic_route(call, minor),
                 };
                 let mut response = match answer {
@@ -216,6 +216,15 @@ impl World {
             (_, ["v1", "nodes", name, rest @ ..]) => self.node_route(call, minor, name, rest),
             _ => Err(not_found(call)),
         }
+    }
+
+    /// Of a node that is not there, or not seen, nothing is said but that.
+    fn denied(&self, call: &Call<'_>, minor: u16, rule: &str) -> Refusal {
+        match call.parts().as_slice() {
+            ["v1", "nodes", name, ..] => self.find_node(call, name, minor).err(),
+            _ => None,
+        }
+        .unwrap_or_else(|| Refusal::forbidden(rule))
     }
 
     fn node_route(&mut self, call: &Call<'_>, minor: u16, name: &str, rest: &[&str]) -> Answer {

@@ -15,4 +15,5 @@ mod crash;
 mod failures;
 mod locks;
 mod measured;
+mod rights;
 mod window;

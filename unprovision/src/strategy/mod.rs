@@ -10,6 +10,9 @@ mod wait_for_available;
 
 use std::fmt;
 
+use ironic_client::Right as InIronic;
+use placement_client::{Feature, Right as InPlacement};
+
 use crate::core::{Action, Case, Found, LookAgain, Seen, Stage, Step};
 
 pub use hand_over::HandOver;
@@ -33,6 +36,11 @@ pub trait Strategy: fmt::Debug + Send + Sync {
         false
     }
 
+    /// What it needs of both services, besides that it may look.
+    fn needs(&self) -> Needs {
+        Needs::OF_ALL
+    }
+
     /// Why it cannot keep its promise for what was found; then nothing is begun.
     fn may_begin(&self, _found: &Found) -> Result<(), &'static str> {
         Ok(())
@@ -50,6 +58,30 @@ pub trait Strategy: fmt::Debug + Send + Sync {
 
     /// What to do next.
     fn decide(&self, case: &Case, seen: &Seen<'_>) -> Step;
+}
+
+/// What a strategy needs of both services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// What Placement's API must have.
+    pub features: &'static [Feature],
+    /// What must be allowed in Ironic. Who only guards changes no provision state.
+    pub in_ironic: &'static [InIronic],
+    /// What must be allowed in Placement.
+    pub in_placement: &'static [InPlacement],
+}
+
+impl Needs {
+    /// What all strategies need: whichever it is, a node that is gone is reserved as a whole (rule 11).
+    pub const OF_ALL: Self = Self {
+        features: &[
+            Feature::ErrorCodes,
+            Feature::ReserveAll,
+            Feature::ConsumerGenerations,
+        ],
+        in_ironic: &[InIronic::ChangeStates],
+        in_placement: &[InPlacement::WriteAllocations, InPlacement::WriteInventories],
+    };
 }
 
 /// Beside whom a strategy cannot promise that a node is never offered too early.

@@ -11,7 +11,7 @@
 //! also when the tag is taken away, so that no later pass undoes what we did to the provider. Ironic changes a node's traits
 //! only while nobody holds its lock: not while it is cleaning, so not after the tear-down.
 
-use super::{Gap, Strategy, act};
+use super::{Feature, Gap, InIronic, InPlacement, Needs, Strategy, act};
 use crate::core::{Action, ActionKind, Case, LookAgain, Owner, Seen, Stage, Step};
 
 /// The strategy `trait-tagging`.
@@ -34,6 +34,23 @@ impl Strategy for TraitTagging {
 
     fn gaps(&self) -> &'static [Gap] {
         &[Gap::PlainQueries, Gap::Tracker, Gap::FrozenWriter]
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            features: &[
+                Feature::ForbiddenTraits,
+                Feature::ErrorCodes,
+                Feature::ReserveAll,
+                Feature::ConsumerGenerations,
+            ],
+            in_ironic: &[InIronic::ChangeStates, InIronic::SetTraits],
+            in_placement: &[
+                InPlacement::WriteAllocations,
+                InPlacement::WriteInventories,
+                InPlacement::WriteTraits,
+            ],
+        }
     }
 
     fn uses_tag(&self) -> bool {

@@ -27,6 +27,12 @@ impl World {
         let mut traits = self.have(node)?.traits.clone();
         match (method, rest) {
             ("GET", []) => return Ok(call::json(StatusCode::OK, &json!({"traits": traits}))),
+            ("PUT", []) if call.body.is_empty() => {
+                let text = "A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no \
+                            body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the \
+                            list of traits specified in the request body.";
+                return Err(Refusal::bad(text));
+            }
             ("PUT", []) => traits = listed(&object(call)?)?,
             ("PUT", [name]) => {
                 check(name)?;
