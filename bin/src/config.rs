@@ -3,6 +3,7 @@
 mod check;
 mod duration;
 mod layers;
+mod scope;
 
 use std::num::NonZeroUsize;
 
@@ -16,6 +17,7 @@ pub(crate) use duration::HumanDuration;
 #[cfg(feature = "sandbox")]
 pub(crate) use layers::load_flags;
 pub(crate) use layers::{Environment, Flag, Loaded, Setting, load};
+pub(crate) use scope::Scope;
 
 /// All settings. Text that is empty counts as not set, so that every key can be written down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) guard: Guard,
     /// What is logged, and how.
     pub(crate) log: Log,
+    /// Which nodes are guarded, and how; none: the whole cloud.
+    pub(crate) scope: Vec<Scope>,
 }
 
 /// How to reach one service, where `clouds.yaml` and the catalog do not say it right.
@@ -151,6 +155,7 @@ impl Default for Config {
                 format: LogFormat::Text,
                 level: "warn".to_owned(),
             },
+            scope: Vec::new(),
         }
     }
 }

@@ -4,6 +4,7 @@ mod cli;
 mod config;
 #[cfg(feature = "crash-points")]
 mod crash_points;
+mod events;
 mod failure;
 mod logging;
 mod observer;

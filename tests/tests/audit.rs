@@ -16,6 +16,7 @@ use placement_client::PlacementClient;
 use unprovision::NodeUuid;
 use unprovision::audit::{FindingKind, Rules};
 use unprovision::cloud::{Asked, Clock, LOOKS, OpenStack, Survey};
+use unprovision::scope::Scopes;
 use unprovision_testkit::rig::SandboxClock;
 use unprovision_testkit::sandbox::drift::needs_an_instance;
 use unprovision_testkit::sandbox::ironic::State;
@@ -43,6 +44,8 @@ fn asked(sandbox: &Sandbox, deep: bool) -> Asked {
             deep,
         },
         concurrency: NonZeroUsize::new(8).unwrap(),
+        scopes: Scopes::default(),
+        only: None,
     }
 }
 

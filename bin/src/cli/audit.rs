@@ -11,6 +11,8 @@ use unprovision::audit::{Finding, Rules};
 use unprovision::cloud::{Asked, Clock, OpenStack, Survey, SystemClock};
 use unprovision::core::Case;
 use unprovision::guard::{Adapters, Settings};
+use unprovision::scope::Scopes;
+use unprovision_session::{did_you_mean, nearest};
 
 use self::repair::{Fix, Repair};
 use super::{Global, ask, guard};
@@ -36,6 +38,9 @@ pub(crate) struct Args {
     /// node is offered although it is not free always is one
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     grace: HumanDuration,
+    /// Only the nodes of this scope of the configuration; a provider without a node is in none
+    #[arg(long, value_name = "NAME")]
+    scope: Option<String>,
     #[command(flatten)]
     fix: Fix,
     /// How the findings are shown on standard output
@@ -58,6 +63,7 @@ const EXAMPLE: &str = "\
 Examples:
   unprovision audit
   unprovision audit --deep -o json
+  unprovision audit --scope rack-a
   unprovision audit --fix offered-not-free,free-not-offered --dry-run
 
 Without --fix nothing is changed. Exit status: 0 all fits, 3 something does not, 4 something did not and all of it was
@@ -67,8 +73,11 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     let loaded = global.load([])?;
     args.check()?;
     let signals = Signals::saying(STOPPING)?;
+    let scopes = args.scopes(&loaded.config)?;
     let cloud = global.audited(&loaded).await?;
-    let (asked, survey) = signals.before_anything(args.look(&cloud, &loaded.config)).await?;
+    let (asked, survey) = signals
+        .before_anything(args.look(&cloud, &loaded.config, scopes))
+        .await?;
     let plans = survey
         .findings
         .iter()
@@ -171,9 +180,34 @@ impl Args {
         Ok(())
     }
 
+    /// The scopes of the configuration; the one that was asked for must be among them.
+    fn scopes(&self, config: &Config) -> Result<Scopes, Usage> {
+        let scopes = config.scopes().map_err(|problem| Usage(problem.to_string()))?;
+        let Some(asked) = &self.scope else {
+            return Ok(scopes);
+        };
+        if scopes.named(asked).is_some() {
+            return Ok(scopes);
+        }
+        let names = scopes.iter().map(|scope| scope.name.as_str()).collect::<Vec<_>>();
+        let guess = did_you_mean(nearest(asked, names.iter().copied()));
+        Err(Usage(match names.is_empty() {
+            true => format!("`--scope {asked}`: the configuration has no `[[scope]]`"),
+            false => format!(
+                "`--scope {asked}`: there is no such scope{guess}; there are: {}",
+                names.join(", ")
+            ),
+        }))
+    }
+
     /// All that comes before the first write.
-    async fn look(&self, cloud: &OpenStack, config: &Config) -> anyhow::Result<(Asked, Survey)> {
-        let asked = self.asked(config).await?;
+    async fn look(
+        &self,
+        cloud: &OpenStack,
+        config: &Config,
+        scopes: Scopes,
+    ) -> anyhow::Result<(Asked, Survey)> {
+        let asked = self.asked(config, scopes).await?;
         let survey = cloud.audit(&asked).await;
         let survey = survey.context("the audit is not complete, so nothing is said")?;
         if let Some(why) = survey.hides_nodes() {
@@ -183,7 +217,7 @@ impl Args {
         Ok((asked, survey))
     }
 
-    async fn asked(&self, config: &Config) -> anyhow::Result<Asked> {
+    async fn asked(&self, config: &Config, scopes: Scopes) -> anyhow::Result<Asked> {
         let open = wire::open_cases(&config.journal).await?;
         let strategy = |case: Case| (case.node, case.strategy);
         Ok(Asked {
@@ -194,6 +228,8 @@ impl Args {
                 deep: self.deep || self.fix.needs_deep(),
             },
             concurrency: config.concurrency,
+            scopes,
+            only: self.scope.clone(),
         })
     }
 }

@@ -11,6 +11,7 @@ use unprovision::strategy;
 
 use super::Global;
 use crate::config::{Config, Flag, set};
+use crate::events::EventWriter;
 use crate::failure::{OTHER, Usage};
 use crate::output::{self, Format, Row, Subject};
 use crate::stop::{Pauses, Signals};
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// How nodes are kept from being offered: hand-over or reserve-on-delete [default: guard.strategy, or strategy]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
+    /// Write what happens to nodes (held, released, stuck) to this file, a JSON object on each line; `-`: standard output
+    #[arg(long, value_name = "FILE")]
+    events: Option<String>,
     /// How the result of --once is shown on standard output
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
     output: Format,
@@ -60,6 +64,7 @@ Examples:
   unprovision guard --dry-run
   unprovision guard
   unprovision guard --once
+  unprovision guard --events /var/log/unprovision/events.jsonl
   unprovision guard stand-down
 
 Exit status:
@@ -91,6 +96,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         adapters.journal = Arc::new(MemoryJournal::new()) as Arc<dyn Journal>;
     }
     let guard = Guard::new(adapters, settings);
+    let events = args.events(&guard)?;
     pauses.obeyed_by(Arc::clone(guard.brakes()));
     let stop = signals.begin();
     match args.command {
@@ -102,6 +108,8 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         }
         None if args.once => {
             let pass = guard.once(stop).await?;
+            drop(guard);
+            events.into_iter().for_each(EventWriter::finish);
             let code = code(incomplete(&pass, stop).is_some(), needs_somebody(&pass));
             show(pass, args.output)?;
             Ok(code)
@@ -109,8 +117,24 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         None => {
             guard.run(stop).await?;
             output::say(&format!("guard stopped: {}", guard.status()));
+            drop(guard);
+            events.into_iter().for_each(EventWriter::finish);
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+impl Args {
+    /// Who writes the events, where that was asked for.
+    fn events(&self, guard: &Guard) -> anyhow::Result<Option<EventWriter>> {
+        let Some(place) = &self.events else {
+            return Ok(None);
+        };
+        if self.once && place == "-" {
+            let words = "--events -: standard output has the result of --once; name a file";
+            return Err(Usage(words.to_owned()).into());
+        }
+        Ok(Some(EventWriter::start(place, guard.events().follow(None))?))
     }
 }
 
@@ -119,14 +143,17 @@ const STOPPING: &str = "stopping as soon as the requests under way are answered;
 
 pub(super) fn settings(config: &Config, dry_run: bool) -> Result<Settings, Usage> {
     let guard = &config.guard;
-    let name = set(&guard.strategy).unwrap_or(&config.strategy);
-    let strategy = strategy::by_name(name)
-        .ok_or_else(|| Usage(format!("`guard.strategy`: there is no strategy `{name}`")))?;
-    strategy
-        .guards()
-        .map_err(|why| Usage(format!("`guard.strategy`: {why}")))?;
+    let name = config.guards_strategy();
+    let scopes = config.scopes().map_err(|problem| Usage(problem.to_string()))?;
+    if scopes.is_empty() {
+        strategy::by_name(name)
+            .ok_or("there is no such strategy")
+            .and_then(|strategy| strategy.guards())
+            .map_err(|why| Usage(format!("`guard.strategy` = `{name}`: {why}")))?;
+    }
     Ok(Settings {
-        strategy: strategy.name().to_owned(),
+        strategy: name.to_owned(),
+        scopes,
         look: guard.look.get(),
         sweep: guard.sweep.get(),
         concurrency: config.concurrency,

@@ -1,6 +1,6 @@
 //! `unprovision nodes`: all nodes, as both services see them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -69,7 +69,10 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         .into_iter()
         .map(|case| (case.node, case.strategy))
         .collect::<BTreeMap<_, _>>();
-    let lists = cloud.lists().await.context("the nodes could not be listed")?;
+    let lists = cloud
+        .lists(&BTreeSet::new())
+        .await
+        .context("the nodes could not be listed")?;
     let mut rows = join(lists)
         .into_iter()
         .filter_map(|subject| row(subject, &open))

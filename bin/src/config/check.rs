@@ -35,6 +35,7 @@ impl Config {
         user(&self.guard.user_id).map_err(|problem| ("guard.user_id", problem))?;
         share(self.guard.max_held_share).map_err(|problem| ("guard.max_held_share", problem))?;
         share(self.guard.min_nodes_share).map_err(|problem| ("guard.min_nodes_share", problem))?;
+        self.scopes().map_err(|problem| ("scope", problem.to_string()))?;
         logging::filter(&self.log.level).map_err(|problem| ("log.level", problem))?;
         Ok(())
     }
@@ -54,7 +55,7 @@ fn at_least(duration: HumanDuration, least: Duration) -> Result<(), String> {
     }
 }
 
-fn strategy(name: &str) -> Result<(), String> {
+pub(super) fn strategy(name: &str) -> Result<(), String> {
     if strategy::by_name(name).is_some() {
         return Ok(());
     }
@@ -108,7 +109,7 @@ fn interface(text: &str) -> Result<(), String> {
 }
 
 /// With another one a brake of the guard would hold always, or never.
-fn share(share: f64) -> Result<(), String> {
+pub(super) fn share(share: f64) -> Result<(), String> {
     match (0.0..=1.0).contains(&share) {
         true => Ok(()),
         false => Err(format!("`{share}` is no share; write a number from 0 to 1")),

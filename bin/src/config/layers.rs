@@ -10,7 +10,7 @@ use figment::{Figment, Metadata, Profile, Provider};
 
 use unprovision_session::nearest;
 
-use super::{Config, ConfigError, HumanDuration, set};
+use super::{Config, ConfigError, HumanDuration, Scope, set};
 
 /// Variables that begin so are settings; `__` leads into a section.
 const PREFIX: &str = "UNPROVISION_";
@@ -18,6 +18,8 @@ const PREFIX: &str = "UNPROVISION_";
 const FILE_VARIABLE: &str = "UNPROVISION_CONFIG";
 /// Where a value came from that nobody has set.
 const DEFAULT: &str = "default";
+/// Before the number of a scope, in keys.
+const SCOPE: &str = "scope.";
 
 /// The environment, as far as it is readable text. An empty variable counts as unset.
 #[derive(Clone, Debug, Default)]
@@ -201,8 +203,9 @@ pub(super) fn leaves(config: &Config) -> Vec<(String, toml::Value)> {
     outside
 }
 
-/// Where the value of a key came from.
+/// Where the value of a key came from; a scope as a whole comes from one place.
 fn from(figment: &Figment, key: &str) -> String {
+    let key = if key.starts_with(SCOPE) { "scope" } else { key };
     match figment.find_metadata(key) {
         Some(metadata) => match metadata.source.as_ref().and_then(figment::Source::file_path) {
             Some(path) => path.display().to_string(),
@@ -223,10 +226,13 @@ fn explain(figment: &Figment, error: figment::Error) -> ConfigError {
                 .collect::<Vec<_>>()
                 .join(".");
         }
-        let known = leaves(&Config::default())
-            .into_iter()
-            .map(|(key, _)| key)
-            .collect::<Vec<_>>();
+        let known = match key.strip_prefix(SCOPE).and_then(|rest| rest.split_once('.')) {
+            Some((number, _)) => Scope::KEYS.map(|own| format!("{SCOPE}{number}.{own}")).to_vec(),
+            None => leaves(&Config::default())
+                .into_iter()
+                .map(|(key, _)| key)
+                .collect::<Vec<_>>(),
+        };
         let nearest = nearest(&key, known.iter().map(String::as_str)).map(str::to_owned);
         return ConfigError::UnknownKey {
             from: from(figment, &key),
@@ -280,6 +286,13 @@ fn in_words(found: &Actual) -> String {
 
 /// What a key takes, by its default.
 fn takes(key: &str) -> String {
+    match key.strip_prefix(SCOPE).and_then(|rest| rest.split_once('.')) {
+        Some((_, own)) => return Scope::takes(own).to_owned(),
+        None if key.starts_with("scope") => {
+            return "each scope as `[[scope]]`, and its keys below".to_owned();
+        }
+        None => {}
+    }
     let default = leaves(&Config::default())
         .into_iter()
         .find(|(name, _)| name == key)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use unprovision::audit::FindingKind;
 use unprovision_testkit::sandbox::drift::needs_an_instance;
+use unprovision_testkit::sandbox::ironic::Node;
 use unprovision_testkit::sandbox::{Builder, Fault, Service};
 use uuid::Uuid;
 
@@ -187,4 +188,41 @@ async fn bad_usage_of_the_audit_is_refused() {
     ] {
         cloud.run(&args).await.assert_code(2).assert_says(&[says]);
     }
+}
+
+/// The first scope that fits a node counts, and what no scope guards is not repaired.
+#[tokio::test]
+async fn an_audit_may_be_of_one_scope_and_repairs_what_is_guarded() {
+    let in_group = |number, node: &mut Node| node.conductor_group = format!("g{}", number % 3);
+    let cloud = Cloud::with_nova_traits(fourteen().each_node(in_group)).await;
+    let file = cloud.home().join("unprovision.toml");
+    let scope = |group: &str, more: &str| {
+        format!("[[scope]]\nname = '{group}'\nconductor_group = '{group}'\n{more}\n")
+    };
+    let text = scope("g0", "") + &scope("g1", "strategy = 'audit-only'");
+    std::fs::write(file, text).unwrap();
+    let kind = FindingKind::FreeNotOffered;
+    let planted = plant(&cloud, &[kind; 9]);
+    let group = |node: &Uuid| {
+        cloud
+            .sandbox()
+            .with(|world, _| world.node(*node).unwrap().conductor_group.clone())
+    };
+    let of = |wanted: &str| planted.iter().filter(|(_, node)| group(node) == wanted).count();
+    for (name, count) in [("g0", of("g0")), ("g1", of("g1"))] {
+        let ran = audit(&cloud, &["--scope", name, "-o", "json"]).await;
+        assert_eq!(found(&ran).len(), count, "{name} {ran:?}");
+        assert!(found(&ran).iter().all(|(_, node)| group(node) == name));
+    }
+    let fixed = audit(&cloud, &["--fix", "free-not-offered", "--yes", "-o", "json"]).await;
+    assert_eq!(found(&fixed).len(), 9);
+    for row in fixed.rows() {
+        let node = row["node"].as_str().unwrap().parse().unwrap();
+        let repaired = row["repair"].get("done").is_some();
+        assert_eq!(repaired, group(&node) == "g0", "{row}");
+    }
+    let unknown = cloud.run(&["audit", "--scope", "g9"]).await;
+    unknown
+        .assert_code(2)
+        .assert_says(&["there is no such scope; there are: g0, g1"]);
 }

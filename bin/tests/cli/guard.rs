@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
+use serde_json::Value;
 use tokio::process::Child;
 use tokio::time::timeout;
 use unprovision_testkit::sandbox::ironic::State;
@@ -210,4 +211,50 @@ async fn bad_usage_of_the_guard_is_refused() {
         cloud.run(args).await.assert_code(2);
     }
     assert_eq!(ours(&cloud), Vec::<String>::new());
+}
+
+/// Each line is an object; a full disk or a reader that has gone stops nothing, and is said.
+#[tokio::test]
+async fn events_are_written_as_lines() {
+    let cloud = Cloud::with_nova_traits(quick(1)).await;
+    let node = cloud.only().node;
+    let instance = cloud.only().instance.parse().unwrap();
+    let file = cloud.home().join("events.jsonl");
+    let guards = |place: &str, journal: &str| {
+        let mut command = cloud.command(&["guard", "--events", place]);
+        command
+            .env("UNPROVISION_GUARD__LOOK", "100ms")
+            .env("UNPROVISION_JOURNAL", cloud.home().join(journal));
+        command.spawn().unwrap()
+    };
+    let all = guards(file.to_str().unwrap(), "one.sqlite");
+    let full = guards("/dev/full", "other.sqlite");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    cloud
+        .sandbox()
+        .with(|world, now| world.nova_delete(instance, now));
+    cloud.wait_for(node, State::Available).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    for guard in [&all, &full] {
+        send(guard, Signal::TERM);
+    }
+    let (all, full) = (finish(all).await, finish(full).await);
+    all.assert_code(0);
+    full.assert_code(0)
+        .assert_says(&["could not be written to /dev/full", "the guard goes on"]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let told = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let told = told.collect::<Vec<_>>();
+    let last = told.last().unwrap();
+    assert_eq!(
+        (&last["event"], &last["node"]),
+        (&"released".into(), &node.to_string().into()),
+        "{text}"
+    );
+    let refused = cloud.run(&["guard", "--events", "/no/such/folder/file"]).await;
+    refused
+        .assert_code(2)
+        .assert_says(&["--events: /no/such/folder/file cannot be written"]);
 }

@@ -8,8 +8,10 @@
 
 mod brakes;
 mod common;
+mod events;
 mod failures;
 mod fleet;
 mod free;
 mod placement;
+mod scopes;
 mod window;

@@ -14,6 +14,7 @@ use unprovision::cloud::{Asked, Clock, Mended, OpenStack, SystemClock};
 use unprovision::core::{GUARD_PROJECT, GUARD_USER, guard_consumer};
 use unprovision::guard::{Adapters, Guard, Settings, Unobserved};
 use unprovision::journal::{Journal, MemoryJournal, read_open};
+use unprovision::scope::Scopes;
 use unprovision_session::Service;
 use unprovision_testkit::lab::{Api, Lab, Proxies, Setup};
 use uuid::Uuid;
@@ -40,6 +41,8 @@ impl Site {
                 deep,
             },
             concurrency: NonZeroUsize::new(4).unwrap(),
+            scopes: Scopes::default(),
+            only: None,
         }
     }
 

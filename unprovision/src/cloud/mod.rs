@@ -20,7 +20,7 @@ use crate::core::{Action, Event, Observation, Refusal, RefusalKind};
 
 pub use clock::{Clock, SystemClock};
 pub use fleet::Fleet;
-pub(crate) use fleet::classes;
+pub(crate) use fleet::{class_of, classes};
 pub use lookout::{Lookout, Offer};
 pub use mend::Mended;
 pub use openstack::OpenStack;

@@ -1,17 +1,19 @@
 //! What the audit asks of both services.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use futures::StreamExt;
 use futures::TryStreamExt;
 use futures::future::try_join_all;
 use futures::stream;
-use ironic_client::NodeUuid;
+use ironic_client::{Node, NodeField, NodeUuid};
 use placement_client::{ErrorKind as PlacementKind, ProviderFilter, ProviderUuid};
 use uuid::Uuid;
 
 use super::{CloudError, Fleet, OpenStack, Reads, classes};
 use crate::audit::{Finding, FindingKind, Lists, Look, Rules, Subject, findings, is_plainly_right, join};
+use crate::scope::Scopes;
 
 /// Unless all are looked at, so many of those that look wrong in the lists are looked at closer.
 pub const LOOKS: usize = 100;
@@ -23,6 +25,26 @@ pub struct Asked {
     pub rules: Rules,
     /// How many are looked at closer at the same time.
     pub concurrency: NonZeroUsize,
+    /// The scopes that are guarded; without any, the whole cloud.
+    pub scopes: Scopes,
+    /// Only the nodes of this scope, by its name.
+    pub only: Option<String>,
+}
+
+impl Asked {
+    /// Why nothing is written about this subject, if so.
+    fn unguarded(&self, subject: &Subject) -> Option<(Uuid, String)> {
+        if self.scopes.is_empty() {
+            return None;
+        }
+        let why = match subject.node.as_ref().map(|node| self.scopes.of(node)) {
+            Some(Some((_, scope))) if scope.care.is_some() => return None,
+            Some(Some((_, scope))) => format!("its scope `{}` is audit-only", scope.name),
+            Some(None) => "it is in no scope".to_owned(),
+            None => "no node tells its scope".to_owned(),
+        };
+        Some((subject.uuid, why))
+    }
 }
 
 /// What an audit has found.
@@ -36,6 +58,8 @@ pub struct Survey {
     pub providers: usize,
     /// How many that look wrong in the lists were not looked at closer: some of them may be changes under way.
     pub unconfirmed: usize,
+    /// What nothing is written about, since no scope guards it, and why.
+    pub unguarded: BTreeMap<Uuid, String>,
 }
 
 impl Survey {
@@ -66,9 +90,22 @@ impl OpenStack {
     ///
     /// Where something could not be read: what is incomplete decides nothing (rule 13).
     pub async fn audit(&self, asked: &Asked) -> Result<Survey, CloudError> {
-        let lists = self.lists().await?;
-        let nodes = lists.nodes.len();
-        let subjects = join(lists);
+        let lists = self.lists(&asked.scopes.reads()).await?;
+        let mut subjects = join(lists);
+        if let Some(only) = &asked.only {
+            let is_in = |node: &Node| {
+                asked
+                    .scopes
+                    .of(node)
+                    .is_some_and(|(_, scope)| scope.name == *only)
+            };
+            subjects.retain(|subject| subject.node.as_ref().is_some_and(is_in));
+        }
+        let nodes = subjects.iter().filter(|subject| subject.node.is_some()).count();
+        let unguarded = subjects
+            .iter()
+            .filter_map(|subject| asked.unguarded(subject))
+            .collect();
         let providers = subjects
             .iter()
             .filter(|subject| subject.provider.is_some())
@@ -93,6 +130,7 @@ impl OpenStack {
             nodes,
             providers,
             unconfirmed: rest.len(),
+            unguarded,
         })
     }
 
@@ -151,16 +189,16 @@ impl OpenStack {
         }
     }
 
-    /// What both services list.
+    /// What both services list; of the nodes also these fields.
     ///
     /// # Errors
     ///
     /// Where one of the lists could not be read to its end.
-    pub async fn lists(&self) -> Result<Lists, CloudError> {
+    pub async fn lists(&self, also: &BTreeSet<NodeField>) -> Result<Lists, CloudError> {
         let all = ProviderFilter::default();
         let providers = async { Ok::<_, CloudError>(self.placement.list_providers(&all).await?) };
-        let (providers, nodes) = futures::try_join!(providers, self.all_nodes())?;
-        let offered = try_join_all(classes(&nodes).into_keys().map(|class| async move {
+        let (providers, nodes) = futures::try_join!(providers, self.all_nodes(also))?;
+        let offered = try_join_all(classes(&nodes).into_iter().map(|class| async move {
             let offering = self.offered(&class).await?;
             let providers = offering.into_iter().map(|node| ProviderUuid(node.0)).collect();
             Ok::<_, CloudError>((class, providers))

@@ -72,6 +72,8 @@ pub enum WaitFor {
     Lock(String),
     /// Somebody who ends the maintenance; the reason of the maintenance.
     Maintenance(String),
+    /// A person who does something first; what, in words.
+    Person(String),
     /// Anything else, in words.
     Other(String),
 }
@@ -85,7 +87,7 @@ impl fmt::Display for WaitFor {
                 f,
                 "the node is in maintenance ({reason}); it goes on once that ends"
             ),
-            Self::Other(words) => f.write_str(words),
+            Self::Person(words) | Self::Other(words) => f.write_str(words),
         }
     }
 }

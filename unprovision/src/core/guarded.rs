@@ -92,7 +92,7 @@ pub(super) fn never_lets_go(case: &Case, decision: Decision, now: Timestamp) -> 
 /// A wait for a person.
 pub(super) fn stuck(reason: String, now: Timestamp) -> Decision {
     Decision::Wait(Wait {
-        for_what: WaitFor::Other(reason),
+        for_what: WaitFor::Person(reason),
         until: now + SELDOM,
     })
 }

@@ -54,7 +54,7 @@ pub(super) fn manageable(case: &Case, node: &Node) -> OnHeld {
     let curing = case.spent(ActionKind::Manage, node) > case.spent(ActionKind::Provide, node);
     if !curing {
         let words = "the node is `manageable`: somebody works on it; `openstack baremetal node provide` lets it go on";
-        return OnHeld::Wait(WaitFor::Other(words.to_owned()));
+        return OnHeld::Wait(WaitFor::Person(words.to_owned()));
     }
     match (node.maintenance, &node.fault) {
         (true, Some(Fault::CleanFailure)) => OnHeld::Act(Action::ClearMaintenance {

@@ -150,14 +150,14 @@ fn stage(case: &Case, seen: &Observation, node: &Node, now: Timestamp) -> Result
         P::Available => match why_not_free(node) {
             None => (Stage::Ready, on_its_way),
             Some(NotFree::Maintenance) => (Stage::Returning, OnHeld::Wait(maintenance(node))),
-            Some(why) => (Stage::Returning, OnHeld::Wait(WaitFor::Other(why.to_string()))),
+            Some(why) => (Stage::Returning, OnHeld::Wait(WaitFor::Person(why.to_string()))),
         },
         P::Deleting | P::Cleaning | P::CleanWait | P::CleanHold if node.maintenance => {
             (Stage::Returning, OnHeld::Wait(maintenance(node)))
         }
         P::CleanHold => {
             let words = "cleaning is on hold; `openstack baremetal node unhold` lets it go on";
-            (Stage::Returning, OnHeld::Wait(WaitFor::Other(words.to_owned())))
+            (Stage::Returning, OnHeld::Wait(WaitFor::Person(words.to_owned())))
         }
         P::Deleting | P::Cleaning | P::CleanWait => (Stage::Returning, on_its_way),
         P::Error | P::CleanFailed if case.has_moved_on(node, now) => (Stage::Returning, on_its_way),
@@ -169,11 +169,11 @@ fn stage(case: &Case, seen: &Observation, node: &Node, now: Timestamp) -> Result
         P::Manageable => (Stage::Returning, recover::manageable(case, node)),
         P::Enroll | P::Verifying | P::Inspecting | P::InspectWait | P::InspectFailed => {
             let words = format!("the node is `{}`: somebody works on it", node.provision_state);
-            (Stage::Returning, OnHeld::Wait(WaitFor::Other(words)))
+            (Stage::Returning, OnHeld::Wait(WaitFor::Person(words)))
         }
         P::Other(word) => {
             let words = format!("the node is in a state that this version does not know: `{word}`");
-            (Stage::Returning, OnHeld::Wait(WaitFor::Other(words)))
+            (Stage::Returning, OnHeld::Wait(WaitFor::Person(words)))
         }
         _ if node.instance_uuid.is_some() => (Stage::InUse, on_its_way),
         state => return Err(without_instance(case, seen, state, now)),

@@ -7,7 +7,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Guard, Pass};
 use crate::NodeUuid;
-use crate::cloud::classes;
 use crate::journal::read_open;
 use crate::orchestrator::{RunError, Until};
 
@@ -22,9 +21,16 @@ impl Guard {
         let open = read_open(&*self.parts.journal).await?;
         let taken = open.iter().map(|case| case.node).collect::<BTreeSet<_>>();
         open.iter().for_each(|case| self.brakes.holds(case));
-        self.brakes.trust(classes(&self.fleet.all_nodes().await?));
+        let nodes_now = self.fleet.all_nodes(&self.settings.scopes.reads()).await?;
+        self.brakes.trust(self.layout(&nodes_now));
+        let alone = nodes_now.iter().filter(|node| !self.is_guarded(node));
+        let alone = alone.map(|node| node.uuid).collect::<BTreeSet<_>>();
         let (attention, wanted) = mpsc::unbounded_channel();
         for node in nodes.iter().filter(|node| !taken.contains(node)) {
+            if alone.contains(node) {
+                self.find(*node, "it is in no scope that is guarded, so nothing is written");
+                continue;
+            }
             // Nobody can be missing at the other end: it is below.
             let _ = attention.send(*node);
         }

@@ -8,21 +8,33 @@ use ironic_client::{NodeUuid, ProvisionState};
 use jiff::Timestamp;
 use placement_client::ResourceClass;
 
+use super::assign::Layout;
 use super::{GuardObserver, Notice, Settings};
 use crate::core::{Action, Case, Ending};
 use crate::orchestrator::Admission;
+use crate::scope::Scope;
 
 /// The brakes of one guard.
 #[derive(Debug)]
 pub struct Brakes {
     dry_run: bool,
-    share: f64,
-    floor: usize,
+    /// The share and the number of a class that may be held, where there are no scopes, and in each of them.
+    whole: Limit,
+    scopes: Vec<Limit>,
     most_at_start: usize,
     started: Timestamp,
     observer: Arc<dyn GuardObserver>,
     state: Mutex<State>,
     lifted: AtomicBool,
+}
+
+/// How much of a class may be held.
+#[derive(Debug)]
+struct Limit {
+    share: f64,
+    floor: usize,
+    /// Where this counts, in words.
+    place: String,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +54,7 @@ struct State {
     /// The first interval of sweeps is over.
     settled: bool,
     released: BTreeSet<NodeUuid>,
-    sizes: BTreeMap<ResourceClass, usize>,
+    layout: Layout,
     held: BTreeMap<NodeUuid, ResourceClass>,
 }
 
@@ -60,8 +72,12 @@ impl Brakes {
     pub(super) fn new(settings: &Settings, observer: Arc<dyn GuardObserver>, started: Timestamp) -> Self {
         Self {
             dry_run: settings.dry_run,
-            share: settings.max_held_share,
-            floor: settings.max_held_floor,
+            whole: Limit {
+                share: settings.max_held_share,
+                floor: settings.max_held_floor,
+                place: String::new(),
+            },
+            scopes: settings.scopes.iter().map(Limit::of).collect(),
             most_at_start: settings.max_releases_at_start,
             started,
             observer,
@@ -137,9 +153,9 @@ impl Brakes {
         }
     }
 
-    pub(super) fn trust(&self, sizes: BTreeMap<ResourceClass, usize>) {
+    pub(super) fn trust(&self, layout: Layout) {
         let mut state = self.state();
-        state.sizes = sizes;
+        state.layout = layout;
         let before = state.distrust.take();
         drop(state);
         if before.is_some() {
@@ -153,9 +169,18 @@ impl Brakes {
         std::mem::take(&mut self.state().any_number)
     }
 
-    /// The classes that the last sweep saw.
-    pub(super) fn classes(&self) -> Vec<ResourceClass> {
-        self.state().sizes.keys().cloned().collect()
+    /// The classes of the guarded nodes that the last sweep saw, and of those that are held.
+    pub(super) fn classes(&self) -> BTreeSet<ResourceClass> {
+        let state = self.state();
+        let guarded = state.layout.sizes.keys().map(|(_, class)| class);
+        guarded.chain(state.held.values()).cloned().collect()
+    }
+
+    /// The node is guarded by this scope, whatever the last sweep saw.
+    pub(super) fn belongs(&self, node: NodeUuid, scope: Option<usize>) {
+        if scope.is_some() {
+            self.state().layout.of.insert(node, scope);
+        }
     }
 
     /// The first interval of sweeps is over: what is released from now on has come up while it guarded.
@@ -195,19 +220,28 @@ impl Brakes {
         if state.no_holds {
             return Err("the guard stands down".to_owned());
         }
-        let Some(class) = case.found.class.clone() else {
-            return Ok(());
-        };
         if state.held.contains_key(&case.node) {
             return Ok(());
         }
-        let held = state.held.values().filter(|other| **other == class).count();
-        let size = state.sizes.get(&class).copied().unwrap_or_default();
-        let allowed = allowed(size, self.share).max(self.floor);
+        state.is_ours(case)?;
+        let Some(class) = case.found.class.clone() else {
+            return Ok(());
+        };
+        let scope = state.scope_of(case.node);
+        let held = state.held.iter();
+        let held = held.filter(|(node, other)| **other == class && state.scope_of(**node) == scope);
+        let held = held.count();
+        let size = state.layout.sizes.get(&(scope, class.clone()));
+        let size = size.copied().unwrap_or_default();
+        let limit = scope
+            .and_then(|scope| self.scopes.get(scope))
+            .unwrap_or(&self.whole);
+        let allowed = allowed(size, limit.share).max(limit.floor);
         if held >= allowed && !state.seen_alarm {
             return Err(state.raise(format!(
-                "{} of {size} nodes of {class} would be held, and `max_held_share` allows {allowed}; {GO_ON}",
-                held + 1
+                "{} of {size} nodes of {class}{} would be held, and `max_held_share` allows {allowed}; {GO_ON}",
+                held + 1,
+                limit.place
             )));
         }
         // Below the limit again, the next alarm counts anew.
@@ -217,6 +251,7 @@ impl Brakes {
     }
 
     fn release(&self, state: &mut State, case: &Case) -> Result<(), String> {
+        state.is_ours(case)?;
         if let Some(why) = &state.distrust {
             return Err(format!("nothing is released: {why}"));
         }
@@ -236,7 +271,33 @@ impl Brakes {
     }
 }
 
+impl Limit {
+    fn of(scope: &Scope) -> Self {
+        let care = scope.care.as_ref();
+        Self {
+            share: care.map_or(0.0, |care| care.max_held_share),
+            floor: care.map_or(0, |care| care.max_held_floor),
+            place: format!(" in scope `{}`", scope.name),
+        }
+    }
+}
+
 impl State {
+    /// The scope that guards the node.
+    fn scope_of(&self, node: NodeUuid) -> Option<usize> {
+        self.layout.of.get(&node).copied().flatten()
+    }
+
+    /// Of a node that has left every scope only what is held is lifted, and nothing else is written.
+    fn is_ours(&self, case: &Case) -> Result<(), String> {
+        match self.layout.of.get(&case.node) {
+            Some(None) if !case.may_hold() => {
+                Err("its node is in no scope that is guarded, and nothing of ours holds it".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Why nothing is written, if so.
     fn stopped(&self) -> Option<String> {
         let paused = self.paused.as_ref().map(|why| format!("paused: {why}"));

@@ -65,7 +65,8 @@ impl Guard {
     }
 
     async fn look(&self, attention: &Attention) -> Result<(), CloudError> {
-        let lists = try_join_all(FAST.iter().map(|state| self.fleet.nodes_in(state))).await?;
+        let reads = self.settings.scopes.reads();
+        let lists = try_join_all(FAST.iter().map(|state| self.fleet.nodes_in(state, &reads))).await?;
         // A node that changed its state between the lists may be in two of them, or in none: the next look tells.
         let listed = lists
             .into_iter()
@@ -82,7 +83,7 @@ impl Guard {
                 (_, None) => was_fast,
             }
         });
-        for node in listed.values() {
+        for node in listed.values().filter(|node| self.is_guarded(node)) {
             self.attend_if_new(node, attention);
         }
         Ok(())

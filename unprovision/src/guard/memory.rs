@@ -30,6 +30,8 @@ struct Inner {
     failures: BTreeMap<NodeUuid, (usize, Duration)>,
     findings: BTreeMap<NodeUuid, String>,
     nodes: Option<usize>,
+    /// Which scopes had nodes.
+    scopes: Option<Vec<bool>>,
     last_look: Option<Timestamp>,
     last_sweep: Option<Timestamp>,
 }
@@ -49,6 +51,7 @@ impl Memory {
     pub(super) fn ended(&self, node: NodeUuid) {
         let mut inner = self.inner();
         inner.open.remove(&node);
+        inner.findings.remove(&node);
         inner.failures.remove(&node);
     }
 
@@ -89,6 +92,13 @@ impl Memory {
     /// How many nodes the last good sweep saw.
     pub(super) fn nodes(&self) -> Option<usize> {
         self.inner().nodes
+    }
+
+    /// Whether another scope is empty than the last time.
+    pub(super) fn counts_are_news(&self, counts: &[usize]) -> bool {
+        let filled = counts.iter().map(|count| *count > 0).collect::<Vec<_>>();
+        let before = self.inner().scopes.replace(filled.clone());
+        before.as_ref() != Some(&filled)
     }
 
     pub(super) fn looked(&self, at: Timestamp) {

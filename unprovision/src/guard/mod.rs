@@ -10,8 +10,10 @@
 //! It uses the orchestrator's worker, so there is one loop for both. It never changes a node's provision state, and it
 //! never lets go of a node that it holds before that is free. What may stop its writes is in `brakes`.
 
+mod assign;
 mod attend;
 mod brakes;
+mod events;
 mod looks;
 mod memory;
 mod notice;
@@ -33,8 +35,12 @@ use crate::cloud::{Clock, Cloud, Fleet};
 use crate::core::GuardPolicy;
 use crate::journal::Journal;
 use crate::orchestrator::{CaseReport, Observer, Parts, RunError, Until, Watcher};
+use crate::scope::Scopes;
+use unprovision_session::Class;
 
 pub use brakes::Brakes;
+use events::AlsoEvents;
+pub use events::{Events, KEPT, NodeEvent, NodeEventKind, Told};
 use memory::Memory;
 pub use notice::{Notice, Status};
 pub use stand_down::Held;
@@ -60,6 +66,8 @@ pub struct Settings {
     pub max_releases_at_start: usize,
     /// The share of the nodes that must still be there, or nothing is released or closed (rule 13).
     pub min_nodes_share: f64,
+    /// Which nodes are guarded, each with its own of what is said above; without any, the whole cloud.
+    pub scopes: Scopes,
     /// While this file exists, nothing is written.
     pub pause_file: Option<PathBuf>,
     /// Nothing is written at all; what would be is said.
@@ -78,6 +86,7 @@ impl Default for Settings {
             max_held_floor: 10,
             max_releases_at_start: 100,
             min_nodes_share: 0.5,
+            scopes: Scopes::default(),
             pause_file: None,
             dry_run: false,
         }
@@ -115,6 +124,7 @@ pub struct Guard {
     observer: Arc<dyn GuardObserver>,
     settings: Settings,
     brakes: Arc<Brakes>,
+    events: Arc<Events>,
     watcher: Watcher,
     memory: Memory,
 }
@@ -145,8 +155,12 @@ impl Guard {
             identity,
         } = adapters;
         let brakes = Arc::new(Brakes::new(&settings, Arc::clone(&observer), clock.now()));
+        let events = Arc::new(Events::new(Arc::clone(&clock)));
         let mut parts = Parts::new(cloud, journal, clock);
-        parts.observer = Arc::<dyn GuardObserver>::clone(&observer);
+        parts.observer = Arc::new(AlsoEvents {
+            observer: Arc::clone(&observer),
+            events: Arc::clone(&events),
+        });
         parts.admission = Arc::<Brakes>::clone(&brakes);
         parts.identity = identity;
         parts.looks = Semaphore::new(settings.concurrency.get());
@@ -156,6 +170,7 @@ impl Guard {
             observer,
             settings,
             brakes,
+            events,
             watcher: Watcher::new(),
             memory: Memory::default(),
         }
@@ -164,6 +179,11 @@ impl Guard {
     /// What stops its writes, and lets them go on.
     pub fn brakes(&self) -> &Arc<Brakes> {
         &self.brakes
+    }
+
+    /// What happens to its nodes, for schedulers.
+    pub fn events(&self) -> &Arc<Events> {
+        &self.events
     }
 
     /// How it is.
@@ -178,8 +198,9 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// Where the journal cannot be read. A cloud that cannot be looked at is waited for.
+    /// Where the journal cannot be read, or Ironic's API is too old for a scope. A cloud that cannot be looked at is waited for.
     pub async fn run(&self, stop: &CancellationToken) -> Result<(), RunError> {
+        self.can_tell_scopes().await?;
         let (attention, wanted) = mpsc::unbounded_channel();
         self.carry_on(&attention).await?;
         // Before anything else: the sizes of the classes, and who is where.
@@ -197,6 +218,7 @@ impl Guard {
     ///
     /// Where the journal cannot be read, or not everything could be looked at.
     pub async fn once(&self, stop: &CancellationToken) -> Result<Pass, RunError> {
+        self.can_tell_scopes().await?;
         let (attention, wanted) = mpsc::unbounded_channel();
         self.carry_on(&attention).await?;
         self.try_sweep(&attention).await?;
@@ -205,6 +227,15 @@ impl Guard {
         self.tend(wanted, Until::Settled, stop, Some(&mut pass)).await;
         pass.findings = self.memory.findings();
         Ok(pass)
+    }
+
+    /// A scope that Ironic's API cannot tell would be taken for empty, so nothing is begun.
+    pub(super) async fn can_tell_scopes(&self) -> Result<(), RunError> {
+        match self.fleet.knows(&self.settings.scopes.reads()).await {
+            Err(error) if error.class == Class::Refused => Err(error.into()),
+            // The sweeps tell.
+            _ => Ok(()),
+        }
     }
 
     fn policy(&self) -> GuardPolicy<'_> {

@@ -14,6 +14,17 @@ pub enum Notice {
         /// Cases that the journal has open, and that are carried on.
         carried_on: usize,
     },
+    /// What a scope is about; said at the start, and when a scope becomes empty or is not so any more.
+    Scope {
+        /// Its name.
+        name: String,
+        /// How many nodes it has.
+        nodes: usize,
+        /// The strategy; none where it is only looked at.
+        strategy: Option<String>,
+    },
+    /// So many nodes are in no scope, and left alone.
+    Outside(usize),
     /// A person ought to look at the node; nothing is written.
     Finding {
         /// The node.
@@ -65,6 +76,18 @@ impl fmt::Display for Notice {
                     "guard starts; {carried_on} open cases of the journal are carried on"
                 )
             }
+            Self::Scope { name, nodes: 0, .. } => {
+                write!(f, "scope `{name}`: NO node fits, so nothing is guarded by it")
+            }
+            Self::Scope {
+                name,
+                nodes,
+                strategy,
+            } => {
+                let how = strategy.as_deref().unwrap_or("audit-only");
+                write!(f, "scope `{name}`: {nodes} nodes, {how}")
+            }
+            Self::Outside(nodes) => write!(f, "{nodes} nodes are in no scope, and left alone"),
             Self::Finding { node, what } => write!(f, "finding: node {node}: {what}"),
             Self::Trouble { node, why } => write!(f, "node {node}, tried again: {why}"),
             Self::Blind { what, why } => write!(f, "the {what} failed, tried again: {why}"),

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use unprovision_session::in_full;
 
+use super::assign::Assigned;
 use super::{Attention, Guard, Notice, Pass};
 use crate::NodeUuid;
 use crate::cloud::Reads;
@@ -131,17 +132,28 @@ impl Guard {
             let _place = self.parts.looks.acquire().await;
             self.parts.cloud.observe(node, Reads::everything()).await?
         };
+        let policy = match seen.node.as_ref().map(|node| self.assigned(node)) {
+            None => self.policy(),
+            Some(Assigned::Guarded(scope, policy)) => {
+                self.brakes.belongs(node, scope);
+                policy
+            }
+            Some(Assigned::AuditOnly(scope)) => {
+                let would = self.would_write(&seen, scope);
+                self.finds(node, would.as_deref(), seen);
+                return Ok(None);
+            }
+            Some(Assigned::Outside) => {
+                self.finds(node, None, seen);
+                return Ok(None);
+            }
+        };
         let now = self.parts.clock.now();
-        let (id, mut first) = match open_guard(&seen, self.memory.instance_of(node), &self.policy(), now) {
+        let (id, mut first) = match open_guard(&seen, self.memory.instance_of(node), &policy, now) {
             Ok(opened) => opened,
             Err(why) => {
-                match why.is_finding() {
-                    true => self.find(node, &why.to_string()),
-                    false => self.memory.finds_nothing(node),
-                }
-                if let Some(seen) = seen.node {
-                    self.memory.settles(seen, self.parts.clock.elapsed());
-                }
+                let what = why.is_finding().then(|| why.to_string());
+                self.finds(node, what.as_deref(), seen);
                 return Ok(None);
             }
         };
@@ -173,7 +185,18 @@ impl Guard {
         Ok(())
     }
 
-    fn find(&self, node: NodeUuid, what: &str) {
+    /// What there is to tell of a node for which nothing is begun as it is now.
+    fn finds(&self, node: NodeUuid, what: Option<&str>, seen: Observation) {
+        match what {
+            Some(what) => self.find(node, what),
+            None => self.memory.finds_nothing(node),
+        }
+        if let Some(seen) = seen.node {
+            self.memory.settles(seen, self.parts.clock.elapsed());
+        }
+    }
+
+    pub(super) fn find(&self, node: NodeUuid, what: &str) {
         if self.memory.finds(node, what) {
             self.notice(&Notice::Finding {
                 node,

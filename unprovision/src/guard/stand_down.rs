@@ -32,6 +32,7 @@ impl Guard {
     /// Where the journal cannot be read, or not everything could be looked at.
     pub async fn stand_down(&self, stop: &CancellationToken) -> Result<(Pass, Vec<Held>), RunError> {
         self.brakes.no_new_holds();
+        self.can_tell_scopes().await?;
         let (attention, wanted) = mpsc::unbounded_channel();
         self.carry_on(&attention).await?;
         let hidden = self.hidden().await?;

@@ -8,6 +8,7 @@ use ironic_client::{Node, NodeUuid};
 use placement_client::ResourceClass;
 use unprovision_session::in_full;
 
+use super::assign::Assigned;
 use super::looks::is_same;
 use super::{Attention, Guard};
 use crate::cloud::{CloudError, classes};
@@ -55,14 +56,16 @@ impl Guard {
     }
 
     pub(super) async fn try_sweep(&self, attention: &Attention) -> Result<(), CloudError> {
-        let nodes = self.fleet.all_nodes().await?;
-        let classes = classes(&nodes);
-        let offered = self.offered(classes.keys()).await?;
+        let nodes = self.fleet.all_nodes(&self.settings.scopes.reads()).await?;
+        let classes = classes(nodes.iter().filter(|node| self.is_looked_at(node)));
+        let offered = self.offered(classes.iter()).await?;
         let trusted = self.is_plausible(nodes.len());
         if trusted {
             let is_free = |node: &Node| road(node) == Road::Free;
             self.memory.swept(&nodes, is_free, self.parts.clock.now());
-            self.brakes.trust(classes);
+            let layout = self.layout(&nodes);
+            self.say_scopes(&layout);
+            self.brakes.trust(layout);
         }
         let nodes = nodes.into_iter().map(|node| (node.uuid, node)).collect();
         let swept = Swept { nodes, offered };
@@ -72,18 +75,23 @@ impl Guard {
             self.attend(node, attention);
         }
         for node in swept.nodes.values() {
-            self.judge(node, swept.offered.contains(&node.uuid), attention);
+            self.tell_left(node);
+            let offered = swept.offered.contains(&node.uuid);
+            match self.assigned(node) {
+                Assigned::Guarded(..) => self.judge(node, offered, attention),
+                Assigned::AuditOnly(_) => self.only_look(node, offered, attention),
+                Assigned::Outside => {}
+            }
         }
         Ok(())
     }
 
-    /// The nodes that nobody uses, and that Placement does not offer.
+    /// The guarded nodes that nobody uses, and that Placement does not offer.
     pub(super) async fn hidden(&self) -> Result<Vec<NodeUuid>, CloudError> {
-        let nodes = self.fleet.all_nodes().await?;
-        let offered = self.offered(classes(&nodes).keys()).await?;
-        let hidden = nodes
-            .iter()
-            .filter(|node| road(node) != Road::InUse && !offered.contains(&node.uuid));
+        let nodes = self.fleet.all_nodes(&self.settings.scopes.reads()).await?;
+        let ours = nodes.iter().filter(|node| self.is_guarded(node));
+        let offered = self.offered(classes(ours.clone()).iter()).await?;
+        let hidden = ours.filter(|node| road(node) != Road::InUse && !offered.contains(&node.uuid));
         Ok(hidden.map(|node| node.uuid).collect())
     }
 
@@ -108,6 +116,19 @@ impl Guard {
             (Road::InUse | Road::NotFree(_), false) | (Road::Free, true) => {}
             (Road::InUse | Road::NotFree(_), true) | (Road::Leaving, _) | (Road::Free, false) => {
                 self.attend_if_new(node, attention);
+            }
+        }
+    }
+
+    /// The same in a scope that is only looked at. What is on its way is not looked at by itself, unless it is offered.
+    fn only_look(&self, node: &Node, offered: bool, attention: &Attention) {
+        match (road(node), offered) {
+            (Road::InUse | Road::NotFree(_) | Road::Leaving, true) => self.attend(node.uuid, attention),
+            (Road::Free, false) => self.attend_if_new(node, attention),
+            (Road::InUse | Road::NotFree(_) | Road::Leaving, false) | (Road::Free, true) => {
+                if self.memory.case_of(node.uuid).is_none() {
+                    self.memory.finds_nothing(node.uuid);
+                }
             }
         }
     }

@@ -28,7 +28,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::cloud::{Clock, Cloud, CloudError, Reads};
-use crate::core::{Case, CaseId, CaseState, Entry, Event, Limits, TearDownRequest, WaitFor, open};
+use crate::core::{
+    Case, CaseId, CaseState, Entry, Event, Limits, Observation, TearDownRequest, WaitFor, open,
+};
 use crate::journal::{Journal, Seq};
 
 pub use abandon::Abandoned;
@@ -43,6 +45,9 @@ pub(crate) use worker::{Place, Worker};
 pub trait Observer: fmt::Debug + Send + Sync {
     /// An entry was written to the case's journal; the case has it already.
     fn entry(&self, _case: &Case, _entry: &Entry) {}
+
+    /// The node and its provider were looked at; what is decided next is decided from this.
+    fn looked(&self, _case: &Case, _seen: &Observation) {}
 
     /// The case waits for something else than before.
     fn waiting(&self, _case: &Case, _for_what: &WaitFor) {}

@@ -122,6 +122,7 @@ impl<'a> Worker<'a> {
             Look::Stopped => return Ok(Step::Done(self.stopped())),
         };
         self.note(&seen).await?;
+        self.parts.observer.looked(&self.case, &seen);
         match decide(self.strategy, &self.case, &seen, self.now()) {
             // Whoever stops it in time does not want the node to be touched. Placement is still put right.
             Decision::Act(action) if action.drives_the_node() && self.stop.is_cancelled() => {

@@ -19,7 +19,7 @@ fn again(instance_uuid: Option<Uuid>) -> Node {
 fn words(decision: Decision) -> String {
     match decision {
         Decision::Wait(wait) => match wait.for_what {
-            WaitFor::Other(words) => words,
+            WaitFor::Person(words) | WaitFor::Other(words) => words,
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),

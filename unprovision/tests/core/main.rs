@@ -31,6 +31,7 @@ mod pace_kinds;
 mod property;
 mod property_tags;
 mod rash;
+mod scopes;
 mod start;
 mod strategies;
 mod tags;

@@ -47,7 +47,7 @@ fn what_is_vetoed_ends_a_tear_down_with_the_node_held_and_keeps_the_guard_waitin
         other => panic!("{other:?}"),
     }
     match decided(Story::guard()) {
-        Decision::Wait(wait) => assert_eq!(wait.for_what, WaitFor::Other(words)),
+        Decision::Wait(wait) => assert_eq!(wait.for_what, WaitFor::Person(words)),
         other => panic!("{other:?}"),
     }
 }

@@ -94,6 +94,9 @@ impl Fix {
         if !named {
             return Some(Err(format!("only with --fix {needs}")));
         }
+        if let Some(why) = survey.unguarded.get(&finding.node) {
+            return Some(Err(why.clone()));
+        }
         match (finding.kind, survey.hides_nodes()) {
             (FindingKind::ProviderOrphaned, Some(why)) => Some(Err(why)),
             _ => Some(Ok(finding.remedy.words())),

@@ -1,0 +1,136 @@
+//! `unprovision guard --events`: what happens to nodes, a JSON object on each line.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use tokio::runtime::Handle;
+use unprovision::guard::Told;
+
+use crate::failure::Usage;
+use crate::output;
+
+/// How long a reader that is slow may delay the end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Writes events in a thread of its own, so that whoever reads them delays nothing.
+#[derive(Debug)]
+pub(crate) struct EventWriter {
+    done: mpsc::Receiver<()>,
+}
+
+/// Where events are written to, and how that goes.
+struct Lines {
+    place: String,
+    open: fn(&str) -> std::io::Result<Box<dyn Write>>,
+    to: Option<Box<dyn Write>>,
+    /// How many could not be written since the last that could.
+    lost: u64,
+}
+
+impl EventWriter {
+    /// Opens the file, or `-` for standard output, and writes what the stream brings, until that ends.
+    pub(crate) fn start<S>(place: &str, events: S) -> anyhow::Result<Self>
+    where
+        S: Stream<Item = Told> + Send + 'static,
+    {
+        let mut lines = Lines::to(place);
+        lines.reopen().map_err(|error| {
+            Usage(format!(
+                "--events: {place} cannot be written: {error}; name a file, or `-`"
+            ))
+        })?;
+        // What cannot leave a thread stays out of it until then.
+        drop(lines.to.take());
+        let place = place.to_owned();
+        let (tell, done) = mpsc::channel();
+        let runtime = Handle::current();
+        std::thread::Builder::new()
+            .name("events".to_owned())
+            .spawn(move || {
+                let mut lines = Lines::to(&place);
+                let mut events = std::pin::pin!(events);
+                while let Some(told) = runtime.block_on(events.next()) {
+                    lines.put(&told);
+                }
+                // Nobody waits any more where it took too long.
+                let _ = tell.send(());
+            })?;
+        Ok(Self { done })
+    }
+
+    /// Waits until what was told is written, for a while.
+    pub(crate) fn finish(self) {
+        if let Err(mpsc::RecvTimeoutError::Timeout) = self.done.recv_timeout(PATIENCE) {
+            output::say("not all events could be written before the end: whoever reads them is too slow");
+        }
+    }
+}
+
+impl Lines {
+    fn to(place: &str) -> Self {
+        Self {
+            place: place.to_owned(),
+            open: match place {
+                "-" => |_| Ok(Box::new(std::io::stdout())),
+                _ => |path| {
+                    let file = OpenOptions::new()
+                        .create(true)
+                        .append(true)
+                        .open(PathBuf::from(path))?;
+                    Ok(Box::new(file))
+                },
+            },
+            to: None,
+            lost: 0,
+        }
+    }
+
+    fn reopen(&mut self) -> std::io::Result<&mut Box<dyn Write>> {
+        let to = match self.to.take() {
+            Some(to) => to,
+            None => (self.open)(&self.place)?,
+        };
+        Ok(self.to.insert(to))
+    }
+
+    /// Writes the event, and before it how many could not be written; says where that cannot be done, once.
+    fn put(&mut self, told: &Told) {
+        let mut text = String::new();
+        if self.lost > 0 {
+            // The last line may have been cut off.
+            text = format!("\n{}\n", line(&Told::Missed(Some(self.lost))));
+        }
+        text.push_str(&line(told));
+        text.push('\n');
+        let written = self.reopen().and_then(|to| {
+            to.write_all(text.as_bytes())?;
+            to.flush()
+        });
+        match written {
+            Ok(()) if self.lost > 0 => {
+                output::say(&format!("events are written again; {} were lost", self.lost));
+                self.lost = 0;
+            }
+            Ok(()) => {}
+            Err(error) => {
+                self.to = None;
+                if self.lost == 0 {
+                    output::say(&format!(
+                        "an event could not be written to {}: {error}; the guard goes on, and the next one is tried again",
+                        self.place
+                    ));
+                }
+                self.lost += 1;
+            }
+        }
+    }
+}
+
+fn line(told: &Told) -> String {
+    // Texts, numbers and times can always be written.
+    serde_json::to_string(told).unwrap_or_default()
+}
