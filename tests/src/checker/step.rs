@@ -149,7 +149,8 @@ impl State {
                 self.worker = Some(Phase::Half(worker::read_provider(&self.bay, self.case.as_ref()?)));
             }
             (Move::ReadNode, Some(Phase::Half(provider))) => {
-                let saw = Saw::of(&self.bay.node, &provider);
+                let tag = self.case.as_ref()?.found.tag.as_ref();
+                let saw = Saw::of(&self.bay.node, &provider, tag);
                 let seen = Observation {
                     at: now,
                     node: Some(view::node(&self.bay.node)),

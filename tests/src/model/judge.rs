@@ -146,7 +146,8 @@ pub fn of_a_write(before: &Bay, after: &Bay, action: &Action, saw: Saw, parties:
     }
     let is_offered = |bay: &Bay| bay.provider.is_offered_without(parties.tag.as_ref());
     let offered = is_offered(after) && !is_offered(before);
-    let hidden = saw.reserved && matches!(action, Action::Release { .. });
+    // What hid it may be gone by now; whether that was a promise broken is judged by what is offered.
+    let hidden = saw.hidden && matches!(action, Action::Release { .. });
     if offered && !saw.free && !hidden && !is_free(&after.node) {
         return Some(Breach::OfferedBlindly);
     }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use placement_client::ProviderUuid;
 use unprovision::core::{
     Action, Case, CaseState, Decision, Entry, Event, Limits, Observation, ProviderView, Refusal, RefusalKind,
+    Tag,
 };
 use unprovision::strategy::Strategy;
 
@@ -47,18 +48,20 @@ pub struct Saw {
     pub free: bool,
     /// It was in maintenance because a clean step had failed.
     pub clean_failure: bool,
-    /// A reservation hid the provider.
-    pub reserved: bool,
+    /// A reservation, or the tag of a strategy that tags, hid the provider.
+    pub hidden: bool,
 }
 
 impl Saw {
     /// A look at it.
-    pub fn of(node: &Machine, provider: &ProviderView) -> Self {
+    pub fn of(node: &Machine, provider: &ProviderView, tag: Option<&Tag>) -> Self {
         let mut inventories = provider.inventories.inventories.values();
+        let read = tag.zip(provider.traits.as_ref());
+        let tagged = read.is_some_and(|(tag, read)| read.traits.contains(&tag.name));
         Self {
             free: is_free(node),
             clean_failure: node.maintenance == Maintenance::CleanFailure,
-            reserved: inventories.any(|inventory| inventory.reserved >= inventory.total),
+            hidden: tagged || inventories.any(|inventory| inventory.reserved >= inventory.total),
         }
     }
 }

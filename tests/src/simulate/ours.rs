@@ -121,7 +121,7 @@ impl Fleet<'_> {
             Some((old, until)) if stale && now < *until => old,
             _ => &slot.bay.node,
         };
-        let saw = Saw::of(node, provider);
+        let saw = Saw::of(node, provider, case.found.tag.as_ref());
         let thought = worker::think(product, strategy, case, seen, now);
         match thought {
             Thought::Send(action) => {
