@@ -80,12 +80,14 @@ fn sourced<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeMap<String, String>
         .collect()
 }
 
-/// Runs the built binary with the sandbox's environment and nothing else.
+/// Runs the built binary with the sandbox's environment, a home and nothing else.
 fn client(environment: &BTreeMap<String, String>, home: &TempDir, args: &[&str]) -> Output {
     let mut command = Command::new(BINARY);
     command
         .env_clear()
         .env("HOME", home.path())
+        // For root the journal would be in /var/lib.
+        .env("XDG_STATE_HOME", home.path())
         .envs(environment)
         .args(args)
         .current_dir(home.path());

@@ -244,15 +244,15 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "JOURNAL",
-        "postgres://u:s3cr3t@h/db",
+        "oracle://u:s3cr3t@h/db",
         "journal",
-        "the path of a file, or `memory:`",
+        "the path of a file, postgres://",
     ),
     (
         "JOURNAL",
         "memory:x",
         "journal",
-        "the path of a file, or `memory:`",
+        "the path of a file, postgres://",
     ),
     ("JOURNAL", "/tmp", "journal", "/tmp is a folder"),
     (
@@ -277,6 +277,8 @@ fn a_value_that_would_fail_later_is_refused_now() {
 #[test]
 fn what_is_right_is_taken() {
     for (variable, value) in [
+        ("JOURNAL", "postgres://u:p@h/db"),
+        ("JOURNAL", "mysql://u@h:3306/db?ssl-mode=disabled"),
         ("LOG__LEVEL", "WARN"),
         (
             "LOG__LEVEL",
