@@ -9,6 +9,7 @@ mod failure;
 mod logging;
 mod observer;
 mod output;
+mod shape;
 mod stop;
 mod wire;
 

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
-use comfy_table::Table;
 use comfy_table::presets::ASCII_FULL_CONDENSED;
+use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 use ironic_client::ProvisionState;
 use serde::Serialize;
 use serde_json::json;
@@ -162,7 +162,22 @@ pub(crate) fn new_table(columns: &[&str]) -> Table {
     table
         .load_style(ASCII_FULL_CONDENSED)
         .set_header(columns.iter().copied());
+    if let Some(width) = width() {
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(width);
+        // What is named first is searched for, and copied.
+        if let Some(first) = table.column_mut(0) {
+            first.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
     table
+}
+
+/// How wide the terminal is that is written to; nothing where none is.
+fn width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(size.ws_col).filter(|width| *width > 0)
 }
 
 /// Text of others as it can be printed: nothing in it moves the cursor, forges a line or turns the writing round.

@@ -19,6 +19,7 @@ use super::{Global, ask, guard};
 use crate::config::{Config, HumanDuration, Loaded};
 use crate::failure::{OTHER, Usage};
 use crate::output;
+use crate::shape::Shape;
 use crate::stop::Signals;
 use crate::wire::{self, IN_MEMORY};
 
@@ -43,20 +44,8 @@ pub(crate) struct Args {
     scope: Option<String>,
     #[command(flatten)]
     fix: Fix,
-    /// How the findings are shown on standard output
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
-    output: Format,
-}
-
-/// How the findings are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// For people, with what to do.
-    Table,
-    /// A list of objects.
-    Json,
-    /// A line for each finding, below one with the names of the columns.
-    Csv,
+    #[command(flatten)]
+    shape: Shape,
 }
 
 const EXAMPLE: &str = "\
@@ -64,12 +53,14 @@ Examples:
   unprovision audit
   unprovision audit --deep -o json
   unprovision audit --scope rack-a
+  unprovision audit -f value -c kind -c node
   unprovision audit --fix offered-not-free,free-not-offered --dry-run
 
 Without --fix nothing is changed. Exit status: 0 all fits, 3 something does not, 4 something did not and all of it was
 repaired, 1 not everything could be read, or repaired as it should.";
 
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
+    args.shape.check(&show::COLUMNS)?;
     let loaded = global.load([])?;
     args.check()?;
     let signals = Signals::saying(STOPPING)?;
@@ -115,11 +106,9 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         .zip(repairs)
         .map(|(finding, repair)| Row { finding, repair });
     let rows = rows.collect::<Vec<_>>();
-    match args.output {
-        Format::Json => output::print(&serde_json::to_string_pretty(&rows)?)?,
-        Format::Csv => output::print(&show::csv(&rows)?)?,
-        Format::Table => output::print(&show::table(&survey, &rows, asked.rules.deep))?,
-    }
+    args.shape.print(&rows, &show::COLUMNS, || {
+        show::table(&survey, &rows, asked.rules.deep)
+    })?;
     Ok(ExitCode::from(code))
 }
 

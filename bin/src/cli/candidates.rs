@@ -11,7 +11,8 @@ use unprovision_session::{did_you_mean, nearest};
 
 use super::Global;
 use crate::failure::Usage;
-use crate::output::{self, Format, plain};
+use crate::output::{self, plain};
+use crate::shape::Shape;
 
 /// A node is offered although it is not free.
 pub(super) const FALSE_OFFER: u8 = 3;
@@ -28,9 +29,8 @@ pub(crate) struct Args {
     /// At most so many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// How the result is shown on standard output
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    #[command(flatten)]
+    shape: Shape,
 }
 
 /// What a request for candidates wants of a provider's traits.
@@ -55,10 +55,22 @@ impl Asked {
 }
 
 const EXAMPLE: &str = "\
-Example:
+Examples:
   unprovision candidates --resource-class baremetal
+  unprovision candidates --resource-class baremetal -f value -c name -c reason
 
 Nothing is changed. Exit status 3: one of them is offered although it is not free.";
+
+/// The columns, which are the keys of the JSON.
+const COLUMNS: [&str; 7] = [
+    "node",
+    "name",
+    "provision_state",
+    "maintenance",
+    "instance",
+    "free",
+    "reason",
+];
 
 /// A candidate, and the node behind it.
 #[derive(Debug, Serialize)]
@@ -102,6 +114,7 @@ impl From<Offer> for Row {
 }
 
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
+    args.shape.check(&COLUMNS)?;
     let loaded = global.load([])?;
     let lookout = global.lookout(&loaded).await?;
     let query = CandidateQuery {
@@ -118,10 +131,8 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         offers.with_context(|| format!("the candidates of {} could not be read", query.resource_class))?;
     let rows = offers.into_iter().map(Row::from).collect::<Vec<_>>();
     let wrong = rows.iter().filter(|row| !row.free).count();
-    match args.output {
-        Format::Json => output::print(&serde_json::to_string_pretty(&rows)?)?,
-        Format::Table => output::print(&table(&rows, &query.resource_class, wrong))?,
-    }
+    args.shape
+        .print(&rows, &COLUMNS, || table(&rows, &query.resource_class, wrong))?;
     Ok(ExitCode::from(if wrong > 0 { FALSE_OFFER } else { 0 }))
 }
 

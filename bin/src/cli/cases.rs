@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use super::Global;
 use crate::failure::Usage;
-use crate::output::{self, Format, plain};
+use crate::output::{self, plain};
+use crate::shape::Shape;
 use crate::wire;
 
 /// Options of `cases`.
@@ -24,17 +25,35 @@ pub(crate) struct Args {
     /// Also those that have ended
     #[arg(long)]
     all: bool,
-    /// How the list is shown on standard output
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    #[command(flatten)]
+    shape: Shape,
 }
 
 const EXAMPLE: &str = "\
 Examples:
   unprovision cases
   unprovision cases --all -o json
+  unprovision cases -f value -c name -c reason
 
 Only the journal is read. `unprovision show NODE` tells the whole story of one node.";
+
+/// The columns, which are the keys of the JSON.
+const COLUMNS: [&str; 14] = [
+    "case",
+    "kind",
+    "node",
+    "name",
+    "instance",
+    "strategy",
+    "state",
+    "outcome",
+    "opened_at",
+    "last_entry_at",
+    "provision_state",
+    "held",
+    "reason",
+    "cloud",
+];
 
 /// A case as the journal has it.
 #[derive(Debug)]
@@ -148,6 +167,7 @@ pub(super) async fn journal(place: &str) -> anyhow::Result<Option<Arc<dyn Journa
 }
 
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
+    args.shape.check(&COLUMNS)?;
     let loaded = global.load([])?;
     let place = &loaded.config.journal;
     let mut told = match journal(place).await? {
@@ -156,14 +176,13 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     };
     told.retain(|told| args.all || !matches!(told.case.state, CaseState::Closed(_)));
     let rows = told.iter().map(Told::row).collect::<Vec<_>>();
-    match args.output {
-        Format::Json => output::print(&serde_json::to_string_pretty(&rows)?)?,
-        Format::Table if rows.is_empty() => {
+    args.shape.print(&rows, &COLUMNS, || match rows.is_empty() {
+        true => {
             let open = if args.all { "" } else { "open " };
-            output::print(&format!("there is no {open}case in the journal {}", shown(place)))?;
+            format!("there is no {open}case in the journal {}", shown(place))
         }
-        Format::Table => output::print(&table(&rows))?,
-    }
+        false => table(&rows),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -41,6 +41,7 @@ const SLOWER: f64 = 10.0;
 
 /// Options of `demo`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  unprovision demo -o json")]
 pub(crate) struct Args {
     /// How the result is shown
     #[arg(short, long, value_enum, default_value_t = Format::Table)]

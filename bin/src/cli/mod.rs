@@ -17,7 +17,10 @@ mod resume;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod show;
+#[cfg(test)]
+mod tests;
 mod watch;
+mod written;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -102,6 +105,10 @@ enum Command {
     Abandon(abandon::Args),
     /// Show the effective configuration, and where each value comes from
     Config(config::Args),
+    /// Write the completions of a shell to standard output
+    Completions(written::Completions),
+    /// Write the pages of the manual into a folder
+    Man(written::Man),
     /// Show the whole story on an embedded cloud, in under half a minute
     #[cfg(feature = "sandbox")]
     Demo(demo::Args),
@@ -131,6 +138,8 @@ impl Cli {
             Command::Show(args) => show::run(args, global).await,
             Command::Abandon(args) => abandon::run(args, global).await,
             Command::Config(args) => config::run(&args, &global),
+            Command::Completions(args) => written::completions(&args),
+            Command::Man(args) => written::man(&args),
             #[cfg(feature = "sandbox")]
             Command::Demo(args) => {
                 global.log_only()?;

@@ -1,5 +1,7 @@
 //! `unprovision nodes`: all nodes, as both services see them.
 
+mod watch;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
@@ -8,11 +10,14 @@ use ironic_client::ProvisionState;
 use serde::Serialize;
 use unprovision::NodeUuid;
 use unprovision::audit::{Subject, join};
+use unprovision::cloud::OpenStack;
 use unprovision::watch::{Look, Phase};
 use uuid::Uuid;
 
 use super::Global;
-use crate::output::{self, Format, plain};
+use crate::config::{Config, HumanDuration};
+use crate::output::{self, plain};
+use crate::shape::Shape;
 use crate::wire;
 
 /// Options of `nodes`.
@@ -22,17 +27,39 @@ pub(crate) struct Args {
     /// Only nodes in this provision state; may be given several times
     #[arg(long, value_name = "STATE")]
     state: Vec<String>,
-    /// How the list is shown on standard output
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    /// Look again and again: on a terminal the table is drawn anew, elsewhere there is a line for each node that has changed
+    #[arg(short, long, conflicts_with_all = ["output", "columns"])]
+    watch: bool,
+    /// How often is looked with --watch
+    #[arg(long, value_name = "DURATION", default_value = "5s", requires = "watch")]
+    every: HumanDuration,
+    #[command(flatten)]
+    shape: Shape,
 }
 
 const EXAMPLE: &str = "\
 Examples:
   unprovision nodes
   unprovision nodes --state cleaning --state 'clean wait'
+  unprovision nodes -f value -c name -c provision_state
+  unprovision nodes --watch --every 2s
 
 Two lists and one for each resource class are read; nothing is changed. `unprovision audit` says what does not fit.";
+
+/// The columns, which are the keys of the JSON.
+const COLUMNS: [&str; 11] = [
+    "node",
+    "name",
+    "provision_state",
+    "maintenance",
+    "instance",
+    "resource_class",
+    "provider",
+    "offered",
+    "phase",
+    "reason",
+    "case",
+];
 
 /// A node, as both services see it.
 #[derive(Debug, Serialize)]
@@ -61,31 +88,41 @@ struct Row {
     case: Option<String>,
 }
 
-pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
-    let loaded = global.load([])?;
-    let cloud = global.audited(&loaded).await?;
-    let open = wire::open_cases(&loaded.config.journal).await?;
-    let open = open
-        .into_iter()
-        .map(|case| (case.node, case.strategy))
-        .collect::<BTreeMap<_, _>>();
-    let lists = cloud
-        .lists(&BTreeSet::new())
-        .await
-        .context("the nodes could not be listed")?;
-    let mut rows = join(lists)
-        .into_iter()
-        .filter_map(|subject| row(subject, &open))
-        .collect::<Vec<_>>();
-    rows.retain(|row| {
-        args.state.is_empty() || args.state.iter().any(|word| row.provision_state.as_str() == word)
-    });
-    rows.sort_by(|one, other| (&one.name, one.node).cmp(&(&other.name, other.node)));
-    match args.output {
-        Format::Json => output::print(&serde_json::to_string_pretty(&rows)?)?,
-        Format::Table if rows.is_empty() => output::print("there is no such node")?,
-        Format::Table => output::print(&table(&rows))?,
+/// What looks at all nodes.
+#[derive(Debug)]
+struct Looker(OpenStack);
+
+impl Looker {
+    /// All nodes that are asked for, by name.
+    async fn rows(&self, args: &Args, config: &Config) -> anyhow::Result<Vec<Row>> {
+        let open = wire::open_cases(&config.journal).await?;
+        let open = open
+            .into_iter()
+            .map(|case| (case.node, case.strategy))
+            .collect::<BTreeMap<_, _>>();
+        let lists = self.0.lists(&BTreeSet::new()).await;
+        let lists = lists.context("the nodes could not be listed")?;
+        let mut rows = join(lists)
+            .into_iter()
+            .filter_map(|subject| row(subject, &open))
+            .collect::<Vec<_>>();
+        rows.retain(|row| {
+            args.state.is_empty() || args.state.iter().any(|word| row.provision_state.as_str() == word)
+        });
+        rows.sort_by(|one, other| (&one.name, one.node).cmp(&(&other.name, other.node)));
+        Ok(rows)
     }
+}
+
+pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
+    args.shape.check(&COLUMNS)?;
+    let loaded = global.load([])?;
+    let looker = Looker(global.audited(&loaded).await?);
+    if args.watch {
+        return watch::run(&args, &looker, &loaded).await;
+    }
+    let rows = looker.rows(&args, &loaded.config).await?;
+    args.shape.print(&rows, &COLUMNS, || table(&rows))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -108,24 +145,36 @@ fn row(subject: Subject, open: &BTreeMap<NodeUuid, String>) -> Option<Row> {
     })
 }
 
+fn name(row: &Row) -> String {
+    output::node_name(row.name.as_deref(), row.node)
+}
+
+/// Whether Placement offers it, and whether that is right.
+fn offered(row: &Row) -> &'static str {
+    match (row.provider, row.phase) {
+        (false, _) => "no provider",
+        (true, Phase::Exposed) => "YES, NOT FREE",
+        (true, Phase::IdleWhileFree) => "no, though free",
+        (true, Phase::Offered | Phase::Held) if row.offered => "yes",
+        (true, Phase::Offered | Phase::Held) => "no",
+    }
+}
+
 fn table(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return "there is no such node".to_owned();
+    }
     let mut table = output::new_table(&["node", "state", "maint.", "instance", "class", "offered", "case"]);
     for row in rows {
         let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-        let offered = match (row.provider, row.phase) {
-            (false, _) => "no provider".to_owned(),
-            (true, Phase::Exposed) => "YES, NOT FREE".to_owned(),
-            (true, Phase::IdleWhileFree) => "no, though free".to_owned(),
-            (true, Phase::Offered | Phase::Held) => yes(row.offered),
-        };
         let or_dash = |text: Option<String>| text.map_or_else(|| "-".to_owned(), |text| plain(&text));
         table.add_row([
-            output::node_name(row.name.as_deref(), row.node),
+            name(row),
             plain(row.provision_state.as_str()),
             yes(row.maintenance),
             or_dash(row.instance.map(|instance| instance.to_string())),
             or_dash(row.resource_class.clone()),
-            offered,
+            offered(row).to_owned(),
             or_dash(row.case.clone()),
         ]);
     }

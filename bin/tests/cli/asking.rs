@@ -11,7 +11,7 @@ use tokio::process::Child;
 use crate::support::{Cloud, Ran, finish, quick, send};
 
 /// A terminal: our end, and the command's.
-fn terminal() -> (File, File) {
+pub(crate) fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();

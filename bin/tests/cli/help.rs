@@ -3,29 +3,6 @@
 use crate::support::{bare, finish};
 
 #[tokio::test]
-async fn every_help_has_an_example() {
-    for command in [
-        vec!["--help"],
-        vec!["delete", "--help"],
-        vec!["resume", "--help"],
-        vec!["config", "--help"],
-        vec!["candidates", "--help"],
-        vec!["watch", "--help"],
-    ] {
-        let ran = finish(bare(&command).spawn().unwrap()).await;
-        ran.assert_code(0);
-        let (_, example) = ran
-            .stdout
-            .split_once("Example")
-            .unwrap_or_else(|| panic!("{command:?}: {}", ran.stdout));
-        assert!(
-            example.contains("\n  ") && example.contains("unprovision "),
-            "{command:?}"
-        );
-    }
-}
-
-#[tokio::test]
 async fn it_says_its_version() {
     let ran = finish(bare(&["--version"]).spawn().unwrap()).await;
     assert_eq!(

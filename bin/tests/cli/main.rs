@@ -21,5 +21,6 @@ mod refused;
 mod repairs;
 mod secrets;
 mod seen;
+mod shaped;
 mod support;
 mod told;

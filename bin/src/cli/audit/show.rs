@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
 use unprovision::audit::{Finding, FindingKind};
 use unprovision::cloud::{LOOKS, Survey};
 
 use super::Row;
 use crate::output::{self, plain};
 
-/// The columns of a CSV, which are the keys of the JSON.
-const COLUMNS: [&str; 19] = [
+/// The columns, which are the keys of the JSON.
+pub(super) const COLUMNS: [&str; 19] = [
     "kind",
     "node",
     "name",
@@ -145,60 +144,9 @@ fn age(seconds: i64) -> String {
     }
 }
 
-/// By RFC 4180, but for the line ends, which are this system's. Lists are joined with a semicolon.
-pub(super) fn csv(rows: &[Row<'_>]) -> anyhow::Result<String> {
-    let mut lines = vec![COLUMNS.join(",")];
-    for row in rows {
-        let mut value = serde_json::to_value(row)?;
-        value["repair"] = json!(row.repair.as_ref().map(ToString::to_string));
-        let fields = COLUMNS.map(|column| quoted(&field(&value[column])));
-        lines.push(fields.join(","));
-    }
-    Ok(lines.join("\n"))
-}
-
-fn field(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => plain(text),
-        Value::Array(all) => all.iter().map(field).collect::<Vec<_>>().join(";"),
-        other => other.to_string(),
-    }
-}
-
-/// A spreadsheet would take a text that begins like a formula for one.
-fn quoted(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@']);
-    let text = if formula {
-        format!("'{text}")
-    } else {
-        text.to_owned()
-    };
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_field_is_one_field_and_no_formula() {
-        for (value, expected) in [
-            (json!("plain"), "plain"),
-            (json!("a, b"), "\"a, b\""),
-            (json!("say \"no\""), "\"say \"\"no\"\"\""),
-            (json!("two\nlines"), r"two\nlines"),
-            (json!("=HYPERLINK(1)"), "'=HYPERLINK(1)"),
-            (json!(null), ""),
-            (json!(true), "true"),
-            (json!(["a", "b"]), "a;b"),
-        ] {
-            assert_eq!(quoted(&field(&value)), expected, "{value}");
-        }
-    }
 
     #[test]
     fn an_age_has_a_unit_that_says_enough() {
