@@ -15,9 +15,13 @@ fn all() -> Vec<(String, Command)> {
     commands
 }
 
-/// The words of a line, as a shell would take them; what follows `>` is none of ours.
+/// The words of a line, as a shell would take them; what follows `>`, and `&`, is none of ours.
 fn words(line: &str) -> Vec<String> {
-    let line = line.split(" > ").next().unwrap_or_default();
+    let line = line
+        .split(" > ")
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(" &");
     let mut words = Vec::new();
     for (number, part) in line.split('\'').enumerate() {
         match number % 2 {
