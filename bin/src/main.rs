@@ -9,6 +9,7 @@ mod failure;
 mod logging;
 mod observer;
 mod output;
+mod progress;
 mod shape;
 mod stop;
 mod wire;

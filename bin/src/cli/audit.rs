@@ -19,6 +19,7 @@ use super::{Global, ask, guard};
 use crate::config::{Config, HumanDuration, Loaded};
 use crate::failure::{OTHER, Usage};
 use crate::output;
+use crate::progress::Progress;
 use crate::shape::Shape;
 use crate::stop::Signals;
 use crate::wire::{self, IN_MEMORY};
@@ -67,7 +68,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     let scopes = args.scopes(&loaded.config)?;
     let cloud = global.audited(&loaded).await?;
     let (asked, survey) = signals
-        .before_anything(args.look(&cloud, &loaded.config, scopes))
+        .before_anything(args.look(&cloud, &loaded, global.quiet, scopes))
         .await?;
     let plans = survey
         .findings
@@ -193,11 +194,16 @@ impl Args {
     async fn look(
         &self,
         cloud: &OpenStack,
-        config: &Config,
+        loaded: &Loaded,
+        quiet: bool,
         scopes: Scopes,
     ) -> anyhow::Result<(Asked, Survey)> {
-        let asked = self.asked(config, scopes).await?;
-        let survey = cloud.audit(&asked).await;
+        let asked = self.asked(&loaded.config, scopes).await?;
+        let progress = Progress::new("providers", quiet);
+        let survey = cloud
+            .audit_telling(&asked, &|done, all| progress.tell(done, all))
+            .await;
+        drop(progress);
         let survey = survey.context("the audit is not complete, so nothing is said")?;
         if let Some(why) = survey.hides_nodes() {
             anyhow::ensure!(survey.nodes > 0, "{why}");

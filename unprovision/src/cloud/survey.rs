@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::StreamExt;
 use futures::TryStreamExt;
@@ -90,6 +91,19 @@ impl OpenStack {
     ///
     /// Where something could not be read: what is incomplete decides nothing (rule 13).
     pub async fn audit(&self, asked: &Asked) -> Result<Survey, CloudError> {
+        self.audit_telling(asked, &|_, _| ()).await
+    }
+
+    /// The same, and `tell` hears how many of all providers were looked at.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub async fn audit_telling(
+        &self,
+        asked: &Asked,
+        tell: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Survey, CloudError> {
         let lists = self.lists(&asked.scopes.reads()).await?;
         let mut subjects = join(lists);
         if let Some(only) = &asked.only {
@@ -110,7 +124,7 @@ impl OpenStack {
             .iter()
             .filter(|subject| subject.provider.is_some())
             .count();
-        let (suspects, rest) = self.suspects(subjects, asked).await?;
+        let (suspects, rest) = self.suspects(subjects, asked, tell).await?;
         let looked = stream::iter(suspects)
             .map(|subject| async move {
                 let look = self.look_closer(subject.uuid).await?;
@@ -154,6 +168,7 @@ impl OpenStack {
         &self,
         subjects: Vec<Subject>,
         asked: &Asked,
+        tell: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<(Vec<Subject>, Vec<Subject>), CloudError> {
         let looks_wrong = |subject: &Subject| !findings(subject, &asked.rules).is_empty();
         if !asked.rules.deep {
@@ -162,9 +177,12 @@ impl OpenStack {
             let rest = suspects.split_off(LOOKS.min(suspects.len()));
             return Ok((suspects, rest));
         }
+        let (all, done) = (subjects.len(), AtomicUsize::new(0));
+        let done = &done;
         let suspects = stream::iter(subjects)
             .map(|subject| async move {
                 let wrong = looks_wrong(&subject) || !self.is_plainly_right(&subject).await?;
+                tell(done.fetch_add(1, Ordering::Relaxed) + 1, all);
                 Ok::<_, CloudError>(wrong.then_some(subject))
             })
             .buffer_unordered(asked.concurrency.get())
