@@ -3,6 +3,7 @@
 mod check;
 mod duration;
 mod layers;
+mod notifications;
 mod scope;
 
 use std::num::NonZeroUsize;
@@ -17,6 +18,7 @@ pub(crate) use duration::HumanDuration;
 #[cfg(feature = "sandbox")]
 pub(crate) use layers::load_flags;
 pub(crate) use layers::{Environment, Flag, Loaded, Setting, load};
+pub(crate) use notifications::{Notifications, authorities};
 pub(crate) use scope::Scope;
 
 /// All settings. Text that is empty counts as not set, so that every key can be written down.
@@ -47,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) placement: Service,
     /// Whom our consumers in Placement belong to.
     pub(crate) guard: Guard,
+    /// Ironic's notifications, which wake the guard.
+    pub(crate) notifications: Notifications,
     /// What is logged, and how.
     pub(crate) log: Log,
     /// Which nodes are guarded, and how; none: the whole cloud.
@@ -151,6 +155,7 @@ impl Default for Config {
                 min_nodes_share: 0.5,
                 pause_file: String::new(),
             },
+            notifications: Notifications::default(),
             log: Log {
                 format: LogFormat::Text,
                 level: "warn".to_owned(),

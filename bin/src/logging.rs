@@ -11,6 +11,8 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Libraries whose finer levels show what is on the wire.
 const TALKATIVE: &[&str] = &["h2", "hyper", "hyper_util", "reqwest", "rustls", "sqlx"];
+/// Whose finer levels show a password, and whose errors are told by the guard.
+const SECRETIVE: &str = "lapin=off";
 
 /// Begins to log. `RUST_LOG` wins over what is configured.
 pub(crate) fn init(log: &Log) -> Result<(), ConfigError> {
@@ -59,7 +61,11 @@ pub(crate) fn filter(text: &str) -> Result<EnvFilter, String> {
     if let Some(word) = text.split(',').map(str::trim).find(|part| is_word(part)) {
         return Err(wrong(&format!(": `{word}` is not a level")));
     }
-    EnvFilter::builder()
+    let filter = EnvFilter::builder()
         .parse(directives(text))
-        .map_err(|_| wrong(" cannot be read"))
+        .map_err(|_| wrong(" cannot be read"))?;
+    Ok(match SECRETIVE.parse() {
+        Ok(quiet) => filter.add_directive(quiet),
+        Err(_) => filter,
+    })
 }

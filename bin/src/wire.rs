@@ -9,6 +9,7 @@ use ironic_client::IronicClient;
 use placement_client::{Consumer, PlacementClient};
 use unprovision::cloud::{Clock, Cloud, Fleet, Lookout, OpenStack, SystemClock};
 use unprovision::core::{Case, guard_owner};
+use unprovision::events::EventSource;
 use unprovision::guard::{Adapters, GuardObserver};
 use unprovision::journal::{
     Journal, JournalError, MariaDbJournal, MemoryJournal, PostgresJournal, SqliteJournal, read_open,
@@ -18,7 +19,7 @@ use unprovision_session::{
     Auth, Clouds, ConfigError, HttpTransport, HttpTransportBuilder, RetryPolicy, Service, Transport,
 };
 
-use crate::config::{self, Config, set};
+use crate::config::{self, Config, authorities, set};
 use crate::failure::Usage;
 use crate::observer::{Alarms, Lines};
 use crate::output::Subject;
@@ -111,10 +112,42 @@ pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> a
         cloud: openstack,
         fleet,
         journal,
+        events: events(config, &clock)?,
         clock,
         observer,
         identity: Some(identity),
     })
+}
+
+/// What wakes the guard; nothing is connected yet.
+#[cfg(feature = "rabbitmq")]
+fn events(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<Option<Arc<dyn EventSource>>> {
+    use unprovision::events::{RabbitMq, RabbitMqSettings};
+
+    let ours = &config.notifications;
+    let urls = ours.url.each().map(str::parse).collect::<Result<Vec<_>, _>>()?;
+    if urls.is_empty() {
+        return Ok(None);
+    }
+    let settings = RabbitMqSettings {
+        urls,
+        authorities: set(&ours.ca_file)
+            .map(|path| authorities(Path::new(path)).map_err(Usage))
+            .transpose()?,
+        exchange: ours.exchange.clone(),
+        topic: ours.topic.clone(),
+        queue: ours.queue.clone(),
+        expires: ours.expires.get(),
+        max_length: ours.max_length.get(),
+        max_age: ours.max_age.get(),
+    };
+    Ok(Some(Arc::new(RabbitMq::new(settings, Arc::clone(clock)))))
+}
+
+/// Nobody says anything: what could was left out of this program.
+#[cfg(not(feature = "rabbitmq"))]
+fn events(_: &Config, _: &Arc<dyn Clock>) -> anyhow::Result<Option<Arc<dyn EventSource>>> {
+    Ok(None)
 }
 
 /// What the audit looks at; nothing is sent to the cloud yet.

@@ -15,6 +15,7 @@ mod client;
 mod error;
 mod microversion;
 mod node;
+pub mod notification;
 mod paging;
 mod provision_state;
 mod request;
@@ -25,6 +26,7 @@ pub use client::IronicClient;
 pub use error::{Error, ErrorKind};
 pub use microversion::{Feature, SUPPORTED};
 pub use node::{Fault, Node, NodeField, NodeUuid, PowerState};
+pub use notification::{NotANotification, Notification};
 pub use provision_state::{ProvisionState, TRANSITIONS, Transition, Verb};
 pub use right::Right;
 

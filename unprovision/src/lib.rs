@@ -17,6 +17,8 @@ pub mod watch;
 #[cfg(feature = "orchestrator")]
 pub mod cloud;
 #[cfg(feature = "orchestrator")]
+pub mod events;
+#[cfg(feature = "orchestrator")]
 pub mod guard;
 #[cfg(feature = "orchestrator")]
 pub mod journal;

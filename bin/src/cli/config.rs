@@ -1,5 +1,6 @@
 //! `unprovision config`: the effective configuration, and where each value comes from.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -62,18 +63,25 @@ fn toml(values: &[Setting]) -> String {
     text
 }
 
-/// The value without the user and password that somebody may have written into a URL.
+/// The value without the users and passwords that somebody may have written into URLs.
 fn public(value: &toml::Value) -> toml::Value {
-    let toml::Value::String(text) = value else {
-        return value.clone();
-    };
+    match value {
+        toml::Value::String(text) => {
+            let words = text.split(' ').map(public_word);
+            toml::Value::String(words.collect::<Vec<_>>().join(" "))
+        }
+        _ => value.clone(),
+    }
+}
+
+fn public_word(text: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = text.split_once("://") else {
-        return value.clone();
+        return text.into();
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     match authority.rfind('@') {
-        Some(at) => toml::Value::String(format!("{scheme}://***{}", &rest[at..])),
-        None => value.clone(),
+        Some(at) => format!("{scheme}://***{}", &rest[at..]).into(),
+        None => text.into(),
     }
 }
 
@@ -89,6 +97,7 @@ mod tests {
             ("https://user:se@cret@host:1/@", "https://***@host:1/@"),
             ("https://host/a@b", "https://host/a@b"),
             ("plain", "plain"),
+            ("amqps://a:b@h:1/v amqp://c:d@i", "amqps://***@h:1/v amqp://***@i"),
         ] {
             assert_eq!(public(&toml::Value::from(text)).as_str(), Some(shown));
         }

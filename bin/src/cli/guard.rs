@@ -88,7 +88,11 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     // First of all: until somebody hears them, these signals kill.
     let pauses = Pauses::new()?;
     let signals = Signals::saying(STOPPING)?;
-    let loaded = global.load(own)?;
+    let mut loaded = global.load(own)?;
+    if args.dry_run {
+        // A guard that runs beside it goes on to hear everything.
+        loaded.config.notifications.queue.push_str("-dry-run");
+    }
     let settings = settings(&loaded.config, args.dry_run)?;
     let mut adapters = global.guard_adapters(&loaded).await?;
     if args.dry_run {
@@ -163,6 +167,7 @@ pub(super) fn settings(config: &Config, dry_run: bool) -> Result<Settings, Usage
         max_releases_at_start: guard.max_releases_at_start,
         min_nodes_share: guard.min_nodes_share,
         pause_file: set(&guard.pause_file).map(Into::into),
+        silence: config.notifications.silence.get(),
         dry_run,
     })
 }

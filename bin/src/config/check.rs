@@ -36,6 +36,7 @@ impl Config {
         share(self.guard.max_held_share).map_err(|problem| ("guard.max_held_share", problem))?;
         share(self.guard.min_nodes_share).map_err(|problem| ("guard.min_nodes_share", problem))?;
         self.scopes().map_err(|problem| ("scope", problem.to_string()))?;
+        self.notifications.check()?;
         logging::filter(&self.log.level).map_err(|problem| ("log.level", problem))?;
         Ok(())
     }
@@ -46,7 +47,7 @@ pub(crate) fn patience(wait: HumanDuration) -> Result<(), String> {
     at_least(wait, Duration::from_secs(1))
 }
 
-fn at_least(duration: HumanDuration, least: Duration) -> Result<(), String> {
+pub(super) fn at_least(duration: HumanDuration, least: Duration) -> Result<(), String> {
     match duration.get() < least {
         true => Err(format!(
             "`{duration}` is too short; it must be {least:?} at least"

@@ -4,5 +4,6 @@
 mod calls;
 mod errors;
 mod fake;
+mod notifications;
 mod paging;
 mod versions;

@@ -19,7 +19,7 @@ class Configuration:
     """Writes and names the files of the lab in one directory."""
 
     def __init__(self, directory, install, ports, cleaning=4, clean_limit=None, nova=False,
-                 proxied=False):
+                 proxied=False, notify=False):
         self.directory = Path(directory)
         self.install = install
         self.ports = ports
@@ -28,6 +28,8 @@ class Configuration:
         self.nova = nova
         # Whether those who ask the catalogue reach Ironic and Placement through somebody's proxies.
         self.proxied = proxied
+        # Whether Ironic says what happens, over the lab's RabbitMQ.
+        self.notify = notify
         etc = self.directory / 'etc'
         self.keystone_conf = etc / 'keystone' / 'keystone.conf'
         self.placement_conf = etc / 'placement' / 'placement.conf'
@@ -50,6 +52,10 @@ class Configuration:
     def public_url(self, name):
         """Return where the catalogue says that a service listens."""
         return self.url(PROXIES[name] if self.proxied and name in PROXIES else name)
+
+    def amqp(self, scheme='amqp', vhost=''):
+        """Return the URL of the lab's RabbitMQ, in our spelling or oslo.messaging's."""
+        return f'{scheme}://guest:guest@{HOST}:{self.ports["rabbitmq"]}/{vhost}'
 
     def log(self, name):
         """Return the path of a service's log file."""
@@ -156,8 +162,10 @@ log_file = {self.log('placement')}
     def ironic(self):
         """Return ironic.conf."""
         limit = '' if self.clean_limit is None else f'max_concurrent_clean = {self.clean_limit}'
+        level = f'notification_level = debug\ntransport_url = {self.amqp("rabbit")}' if self.notify else ''
         return f'''\
 [DEFAULT]
+{level}
 host = localhost
 my_ip = {HOST}
 state_path = {self.directory}/run
@@ -212,5 +220,7 @@ endpoint_override = {self.url('ironic-api')}
 dhcp_provider = none
 [oslo_concurrency]
 lock_path = {self.directory}/run/lock
+[oslo_messaging_notifications]
+driver = {'messagingv2' if self.notify else 'noop'}
 {self.keystone_user('ironic')}
 '''

@@ -10,7 +10,7 @@ from .say import say
 # One of them for all nodes.
 COMPUTE = 'nova-compute'
 BEHIND_THE_API = ('nova-conductor', 'nova-scheduler')
-NAMES = ('mariadb', 'epmd', 'rabbitmq', 'stub', 'nova-api', *BEHIND_THE_API, COMPUTE)
+NAMES = ('mariadb', 'stub', 'nova-api', *BEHIND_THE_API, COMPUTE)
 # How nova-compute is started, by its rule for `reserved`.
 RULES = {
     'current': ['bin/nova-compute'],
@@ -24,7 +24,6 @@ def begin(conf, processes):
     nova_config.write(conf)
     mariadb.provide(conf)
     mariadb.start(conf, processes)
-    rabbitmq.start(conf, processes)
     processes.start('stub', [conf.install.bin / 'python', install.SOURCE / 'lablib' / 'stub.py',
                              conf.ports['stub']], conf.install.environment())
 

@@ -43,7 +43,7 @@ host = {conf.nova_host}
 my_ip = {config.HOST}
 state_path = {conf.directory}/run/nova
 compute_driver = ironic.IronicDriver
-transport_url = rabbit://guest:guest@{config.HOST}:{conf.ports['rabbitmq']}/
+transport_url = {conf.amqp('rabbit')}
 reserved_host_memory_mb = 0
 instances_path = {conf.directory}/run/nova
 [api]

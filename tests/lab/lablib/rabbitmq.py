@@ -1,10 +1,43 @@
-"""RabbitMQ for Nova: a node of its own, with its own name server, cookie and ports."""
+"""RabbitMQ for Nova and for Ironic's notifications: a node of its own, with its own name server, cookie and ports."""
 
+import json
+import os
 import socket
+import tempfile
 import textwrap
+from pathlib import Path
 
-from . import config, services
+from . import config, debian, install, services
 from .debian import Daemons
+from .processes import Processes
+
+
+NAMES = ('epmd', 'rabbitmq')
+
+
+def alone(directory=None, while_pid=None):
+    """Start a broker and nothing else; return the path of broker.json. No virtualenv is needed."""
+    made = install.Install()
+    made.base.mkdir(parents=True, exist_ok=True)
+    with install.locked(made.base / 'lock'):
+        debian.ensure(made)
+    directory = Path(directory or tempfile.mkdtemp(prefix='unprovision-broker-')).absolute()
+    for name in ('db', 'log', 'run'):
+        (directory / name).mkdir(parents=True, exist_ok=True)
+    with install.locked(directory / 'lock'):
+        ports = services.choose_ports(directory, broker=True)
+        conf, processes = config.Configuration(directory, made, ports), Processes(directory)
+        try:
+            start(conf, processes)
+            if while_pid is not None:
+                processes.start('watch', services.watch_command(directory, while_pid), dict(os.environ))
+            wait(conf, processes)
+        except BaseException:
+            processes.stop(grace=0)
+            raise
+    path = directory / 'broker.json'
+    path.write_text(json.dumps({'dir': str(directory), 'amqp_url': conf.amqp(vhost='%2f')}) + '\n')
+    return path
 
 
 def configure(conf):

@@ -3,12 +3,13 @@
 import json
 import random
 import socket
+import sys
 import time
 import urllib.error
 
-from . import config
+from . import config, install
 from .api import Api, Refused, send
-from .processes import Processes, alive
+from .processes import Processes, alive, start_time
 from .say import say
 
 # The slowest to start come first.
@@ -16,9 +17,9 @@ NAMES = ('ironic-conductor', 'ironic-api', 'keystone', 'placement')
 # What is asked of each for a sign of life; the conductor is seen through the API.
 SIGN_OF_LIFE = {'ironic-api': '/v1', 'keystone': '', 'placement': '/', 'nova-api': '/'}
 CORE_SIGNS = ('ironic-api', 'keystone', 'placement')
-# The ports of a lab with Nova besides, and the process that listens there.
-NOVA_PORTS = {'rabbitmq': 'rabbitmq', 'rabbitmq-cluster': 'rabbitmq', 'epmd': 'epmd',
-              'stub': 'stub', 'nova-api': 'nova-api',
+# The ports of a lab with a broker, of one with Nova besides, and the process that listens there.
+BROKER_PORTS = {'rabbitmq': 'rabbitmq', 'rabbitmq-cluster': 'rabbitmq', 'epmd': 'epmd'}
+NOVA_PORTS = {'stub': 'stub', 'nova-api': 'nova-api',
               **{proxy: None for proxy in config.PROXIES.values()}}
 START_TIMEOUT = 180
 # Below the range from which Linux gives ports to outgoing connections, so that none of those
@@ -26,9 +27,9 @@ START_TIMEOUT = 180
 PORT_RANGE = range(20000, 32000)
 
 
-def choose_ports(directory, nova=False):
+def choose_ports(directory, nova=False, broker=False):
     """Return the ports of the services: those used before, unless somebody else has them now."""
-    owners = dict(zip(NAMES, NAMES)) | (NOVA_PORTS if nova else {})
+    owners = dict(zip(NAMES, NAMES)) | (NOVA_PORTS if nova else {}) | (BROKER_PORTS if broker else {})
     known = directory / 'ports.json'
     running = {name for name, entry in Processes(directory).read().items() if alive(entry)}
     ports = json.loads(known.read_text()) if known.exists() else {}
@@ -106,3 +107,11 @@ def wait_for(name, conf, processes, complaint, probe):
         if time.monotonic() > deadline:
             raise SystemExit(f'lab: {name}: {complaint} after {START_TIMEOUT} s: {problem}')
         time.sleep(0.1)
+
+
+def watch_command(directory, pid):
+    """Return the command of the process that ends the lab with its user."""
+    started = start_time(pid)
+    if started is None:
+        raise SystemExit(f'lab: no process {pid} to live as long as')
+    return [sys.executable, install.SOURCE / 'lab', 'watch', directory, pid, started]

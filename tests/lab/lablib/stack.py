@@ -3,35 +3,35 @@
 import json
 import os
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from . import config, databases, debian, identity, install, mariadb, nova, services
+from . import config, databases, debian, identity, install, mariadb, nova, rabbitmq, services
 from .processes import Processes, start_time
 from .say import say
 
 
 def up(directory=None, cleaning=4, clean_limit=None, while_pid=None, rule=None, interval=nova.INTERVAL,
-       proxied=False):
+       proxied=False, notify=False):
     """Start a lab, or what is missing of it; return the path of lab.json.
 
     With a rule for `reserved` there is a Nova in it.
     """
-    made = prepare(rule is not None)
+    made = prepare(rule is not None, notify)
     directory = Path(directory or tempfile.mkdtemp(prefix='unprovision-lab-')).absolute()
     directory.mkdir(parents=True, exist_ok=True)
     # Tests that share a lab may all ask for it; the first one starts it.
     with install.locked(directory / 'lock'):
-        ports = services.choose_ports(directory, nova=rule is not None)
+        broker = notify or rule is not None
+        ports = services.choose_ports(directory, nova=rule is not None, broker=broker)
         conf = config.Configuration(directory, made, ports, cleaning, clean_limit,
-                                    nova=rule is not None, proxied=proxied)
+                                    nova=rule is not None, proxied=proxied, notify=notify)
         processes = Processes(directory)
         try:
             facts = start(conf, processes)
             if while_pid is not None:
-                processes.start('watch', watch_command(directory, while_pid), dict(os.environ))
+                processes.start('watch', services.watch_command(directory, while_pid), dict(os.environ))
             path = write_description(conf, processes, facts)
             if rule is not None and not proxied:
                 nova.compute(load(directory), rule, interval)
@@ -41,13 +41,14 @@ def up(directory=None, cleaning=4, clean_limit=None, while_pid=None, rule=None, 
             raise
 
 
-def prepare(with_nova):
+def prepare(with_nova, with_broker=False):
     """Make all that is made once per installation; return the installation."""
     made = install.ensure()
     databases.prepare(made)
-    if with_nova:
+    if with_nova or with_broker:
         with install.locked(made.base / 'lock'):
             debian.ensure(made)
+    if with_nova:
         mariadb.prepare(made)
     return made
 
@@ -57,6 +58,9 @@ def start(conf, processes):
     conf.write_service_files()
     facts = databases.provide(conf)
     say(f'starting in {conf.directory}')
+    if conf.nova or conf.notify:
+        rabbitmq.start(conf, processes)
+        facts = {**facts, 'amqp_url': conf.amqp(vhost='%2f')}
     if conf.nova:
         nova.begin(conf, processes)
     for name in services.NAMES:
@@ -64,6 +68,8 @@ def start(conf, processes):
     for name in services.CORE_SIGNS:
         services.wait_for_answer(name, conf, processes)
     services.wait_until_usable(conf, processes)
+    if conf.notify:
+        rabbitmq.wait(conf, processes)
     return nova.start(conf, processes, facts) if conf.nova else facts
 
 
@@ -105,14 +111,6 @@ def write_description(conf, processes, facts):
     }, indent=1) + '\n')
     new.rename(path)
     return path
-
-
-def watch_command(directory, pid):
-    """Return the command of the process that ends the lab with its user."""
-    started = start_time(pid)
-    if started is None:
-        raise SystemExit(f'lab: no process {pid} to live as long as')
-    return [sys.executable, install.SOURCE / 'lab', 'watch', directory, pid, started]
 
 
 def watch(directory, pid, started):

@@ -1,3 +1,4 @@
 //! What every implementation of a trait must do, to be run against each.
 
+pub mod events;
 pub mod journal;

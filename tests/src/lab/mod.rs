@@ -5,6 +5,8 @@
 //! [`order`] from the order of what was said to the services, and by [`sampler`] from looks of its own.
 
 mod api;
+#[cfg(feature = "rabbitmq")]
+pub mod broker;
 pub mod exposure;
 pub mod journals;
 pub mod nova;
@@ -49,6 +51,12 @@ pub enum LabError {
          export UNPROVISION_NOVA_LAB=$(tests/lab/lab up --nova current --proxied)"
     )]
     NoNova,
+    /// Nobody says where a broker is.
+    #[error(
+        "there is no real RabbitMQ to listen to: run the tests with `tests/run`, or start one yourself: \
+         export UNPROVISION_BROKER=$(tests/lab/lab broker)"
+    )]
+    NoBroker,
     /// A file cannot be used.
     #[error("{path} cannot be read: {problem}", path = path.display())]
     File {
@@ -93,6 +101,7 @@ struct File {
     placement_url: String,
     clouds_yaml: PathBuf,
     admin: crate::contract::Identity,
+    amqp_url: Option<String>,
     nova_url: Option<String>,
     nova: Option<NovaPart>,
 }
@@ -158,6 +167,11 @@ impl Lab {
     /// Its `clouds.yaml`, for a program of its own.
     pub fn clouds_yaml(&self) -> &Path {
         &self.file.clouds_yaml
+    }
+
+    /// Its RabbitMQ, where Ironic says what happens; with its password. `None` where it was not started with `--notify`.
+    pub fn amqp_url(&self) -> Option<&str> {
+        self.file.amqp_url.as_deref()
     }
 
     fn load(path: &Path) -> Result<Self, LabError> {

@@ -10,6 +10,7 @@ use placement_client::PlacementClient;
 use tokio_util::sync::CancellationToken;
 use unprovision::cloud::OpenStack;
 use unprovision::core::{Case, Entry};
+use unprovision::events::EventSource;
 use unprovision::guard::{Adapters, Guard, GuardObserver, Notice, Settings};
 use unprovision::journal::{Journal, MemoryJournal};
 use unprovision::orchestrator::Observer;
@@ -85,6 +86,8 @@ pub(crate) struct Scene {
     pub(crate) ear: Arc<Ear>,
     /// Who it is in the log.
     pub(crate) who: &'static str,
+    /// What wakes it, besides its own looks.
+    pub(crate) events: Option<Arc<dyn EventSource>>,
 }
 
 impl Scene {
@@ -99,6 +102,7 @@ impl Scene {
             settings,
             ear: Arc::default(),
             who: "guard",
+            events: None,
         }
     }
 
@@ -126,6 +130,7 @@ impl Scene {
             clock,
             observer: Arc::<Ear>::clone(&self.ear),
             identity: None,
+            events: self.events.clone(),
         };
         Arc::new(Guard::new(adapters, self.settings.clone()))
     }

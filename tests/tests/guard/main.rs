@@ -12,6 +12,7 @@ mod events;
 mod failures;
 mod fleet;
 mod free;
+mod hints;
 mod placement;
 mod scopes;
 mod window;

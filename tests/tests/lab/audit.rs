@@ -248,6 +248,7 @@ async fn c23_planted_drift_is_found_and_repaired() {
             clock: Arc::new(SystemClock),
             observer: Arc::new(Unobserved),
             identity: None,
+            events: None,
         },
         Settings::default(),
     );

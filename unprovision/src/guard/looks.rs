@@ -31,6 +31,7 @@ impl Guard {
             self.sweep_often(attention),
             self.watch_offers(),
             self.say_often(),
+            self.listen(attention),
         );
     }
 
@@ -73,7 +74,7 @@ impl Guard {
             .flatten()
             .map(|node| (node.uuid, node))
             .collect::<BTreeMap<NodeUuid, Node>>();
-        self.watcher.wake_where(|waits| {
+        let changed = self.watcher.wake_where(|waits| {
             let was_fast = waits
                 .seen
                 .is_some_and(|seen| FAST.contains(&seen.provision_state));
@@ -83,6 +84,9 @@ impl Guard {
                 (_, None) => was_fast,
             }
         });
+        if changed {
+            self.saw_a_change();
+        }
         for node in listed.values().filter(|node| self.is_guarded(node)) {
             self.attend_if_new(node, attention);
         }
@@ -91,9 +95,14 @@ impl Guard {
 
     /// A node that nobody works on, and that has not been found to need nothing.
     pub(super) fn attend_if_new(&self, node: &Node, attention: &Attention) {
-        if !self.memory.is_settled(node, self.parts.clock.elapsed(), is_same) {
+        if !self.is_settled(node) {
             self.attend(node.uuid, attention);
         }
+    }
+
+    /// Whether the node has been found to need nothing, as it is.
+    pub(super) fn is_settled(&self, node: &Node) -> bool {
+        self.memory.is_settled(node, self.parts.clock.elapsed(), is_same)
     }
 
     /// A node whose case failed a moment ago is left alone for a while; one that is worked on already is not asked for twice.

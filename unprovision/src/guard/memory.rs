@@ -164,6 +164,7 @@ impl Memory {
             last_sweep: inner.last_sweep,
             stopped: brakes.stopped,
             distrust: brakes.distrust,
+            events: None,
         }
     }
 

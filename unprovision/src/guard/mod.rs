@@ -3,6 +3,7 @@
 //! ```text
 //! look, every 0.5 s: nodes that are deleting or cleaning ─┐ a node that is new, or has changed
 //! sweep, every 60 s: all nodes, all that is offered ──────┤
+//! a source of events, if there is one ────────────────────┤ a hint
 //!                                                         ▼
 //!              one worker for each node on its way: observe, decide, record, one write, observe again
 //! ```
@@ -14,6 +15,7 @@ mod assign;
 mod attend;
 mod brakes;
 mod events;
+mod hints;
 mod looks;
 mod memory;
 mod notice;
@@ -33,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::NodeUuid;
 use crate::cloud::{Clock, Cloud, Fleet};
 use crate::core::GuardPolicy;
+use crate::events::EventSource;
 use crate::journal::Journal;
 use crate::orchestrator::{CaseReport, Observer, Parts, RunError, Until, Watcher};
 use crate::scope::Scopes;
@@ -41,6 +44,7 @@ use unprovision_session::Class;
 pub use brakes::Brakes;
 use events::AlsoEvents;
 pub use events::{Events, KEPT, NodeEvent, NodeEventKind, Told};
+use hints::Hearing;
 use memory::Memory;
 pub use notice::{Notice, Status};
 pub use stand_down::Held;
@@ -70,6 +74,8 @@ pub struct Settings {
     pub scopes: Scopes,
     /// While this file exists, nothing is written.
     pub pause_file: Option<PathBuf>,
+    /// So long may Ironic say nothing although nodes change, before that is told.
+    pub silence: Duration,
     /// Nothing is written at all; what would be is said.
     pub dry_run: bool,
 }
@@ -88,6 +94,7 @@ impl Default for Settings {
             min_nodes_share: 0.5,
             scopes: Scopes::default(),
             pause_file: None,
+            silence: Duration::from_secs(600),
             dry_run: false,
         }
     }
@@ -114,6 +121,8 @@ pub struct Adapters {
     pub observer: Arc<dyn GuardObserver>,
     /// Which cloud this is, in words without secrets; a case that was begun in another one is left alone.
     pub identity: Option<String>,
+    /// Says when something has happened to a node; without one it is found by looking.
+    pub events: Option<Arc<dyn EventSource>>,
 }
 
 /// Keeps Placement from offering nodes that somebody else tears down.
@@ -127,6 +136,7 @@ pub struct Guard {
     events: Arc<Events>,
     watcher: Watcher,
     memory: Memory,
+    hearing: Hearing,
 }
 
 /// What one pass found and did.
@@ -153,6 +163,7 @@ impl Guard {
             clock,
             observer,
             identity,
+            events: source,
         } = adapters;
         let brakes = Arc::new(Brakes::new(&settings, Arc::clone(&observer), clock.now()));
         let events = Arc::new(Events::new(Arc::clone(&clock)));
@@ -173,6 +184,7 @@ impl Guard {
             events,
             watcher: Watcher::new(),
             memory: Memory::default(),
+            hearing: Hearing::of(source),
         }
     }
 
@@ -189,7 +201,10 @@ impl Guard {
     /// How it is.
     pub fn status(&self) -> Status {
         let brakes = self.brakes.status();
-        self.memory.status(brakes)
+        Status {
+            events: self.hearing.heard(),
+            ..self.memory.status(brakes)
+        }
     }
 
     /// Guards until it is stopped. What is held then stays held, and the next run carries on.

@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::NodeUuid;
+use crate::events::Heard;
 
 /// Something that concerns the guard, or a node without a case.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +57,24 @@ pub enum Notice {
     Paused(String),
     /// Writes are sent again.
     GoesOn,
+    /// The source of events listens, from here on; what was missed is looked for.
+    Listens(String),
+    /// The source of events hears nothing; nodes are found by looking.
+    Deaf {
+        /// Which source.
+        source: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// A message that nobody can read was set aside.
+    Unreadable {
+        /// What is wrong with it.
+        why: String,
+        /// How many there were so far.
+        so_far: u64,
+    },
+    /// Nodes change, and no message comes; or messages come again.
+    Silent(bool),
     /// How it is, from time to time.
     Status(Box<Status>),
 }
@@ -96,6 +115,18 @@ impl fmt::Display for Notice {
             Self::Alarm(why) => write!(f, "ALARM: nothing is written any more: {why}"),
             Self::Paused(why) => write!(f, "paused, nothing is written: {why}"),
             Self::GoesOn => f.write_str("goes on"),
+            Self::Listens(source) => write!(f, "listens to {source}; what was missed is looked for"),
+            Self::Deaf { source, why } => {
+                write!(f, "hears nothing of {source}, goes on by looking, tried again: {why}")
+            }
+            Self::Unreadable { why, so_far } => {
+                write!(f, "a message that nobody can read was set aside ({so_far} so far): {why}")
+            }
+            Self::Silent(true) => f.write_str(
+                "nodes change, and Ironic says nothing of it; it goes on by looking. See `notification_level` and \
+                 `[oslo_messaging_notifications] driver` in ironic.conf, and whether this is Ironic's broker",
+            ),
+            Self::Silent(false) => f.write_str("Ironic says again what happens"),
             Self::Status(status) => status.fmt(f),
         }
     }
@@ -118,6 +149,8 @@ pub struct Status {
     pub stopped: Option<String>,
     /// Why nothing is released, if so.
     pub distrust: Option<String>,
+    /// What was heard of the source of events, where there is one.
+    pub events: Option<Heard>,
 }
 
 impl Status {
@@ -130,6 +163,9 @@ impl Status {
         match self.last_sweep {
             Some(at) => write!(f, "; last sweep {at:.0}")?,
             None => f.write_str("; no sweep yet")?,
+        }
+        if let Some(heard) = &self.events {
+            write!(f, "; {heard}")?;
         }
         for why in self.stopped.iter().chain(&self.distrust) {
             write!(f, "; {why}")?;

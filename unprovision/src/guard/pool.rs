@@ -18,6 +18,9 @@ use crate::core::{Case, CaseId, CaseState, Entry, Event, Observation, open_guard
 use crate::journal::Seq;
 use crate::orchestrator::{CaseReport, Gate, Place, Progress, RunError, Until, Worker};
 
+/// What became of a node; `None` where there was nothing to do.
+type Cared = Result<Option<CaseReport>, RunError>;
+
 impl Guard {
     /// Takes up what the journal has open.
     pub(super) async fn carry_on(&self, attention: &Attention) -> Result<(), RunError> {
@@ -70,16 +73,21 @@ impl Guard {
         let mut more = true;
         while more || !work.is_empty() {
             tokio::select! {
-                Some((node, result)) = work.next(), if !work.is_empty() => {
+                Some(done) = work.next(), if !work.is_empty() => {
+                    let (node, result): (NodeUuid, Cared) = done;
                     // A single pass comes to each node once.
                     if until != Until::Settled {
                         busy.remove(&node);
+                        // Something was said of it while it was looked at.
+                        if more && result.is_ok() && self.watcher.heeded(node) && busy.insert(node) {
+                            work.push(self.named(node, place));
+                        }
                     }
                     self.done(node, result, pass.as_deref_mut());
                 }
                 next = wanted.recv(), if more => match next {
                     Some(node) if busy.insert(node) => {
-                        work.push(async move { (node, self.care_for(node, place).await) });
+                        work.push(self.named(node, place));
                     }
                     Some(_) => {}
                     None => more = false,
@@ -89,8 +97,14 @@ impl Guard {
         }
     }
 
+    async fn named(&self, node: NodeUuid, place: Place<'_>) -> (NodeUuid, Cared) {
+        // From here on it is looked at.
+        self.watcher.heeded(node);
+        (node, self.care_for(node, place).await)
+    }
+
     /// What became of a node; only a single pass keeps it.
-    fn done(&self, node: NodeUuid, result: Result<Option<CaseReport>, RunError>, pass: Option<&mut Pass>) {
+    fn done(&self, node: NodeUuid, result: Cared, pass: Option<&mut Pass>) {
         match result {
             Ok(None) => {}
             Ok(Some(report)) => {
@@ -116,7 +130,7 @@ impl Guard {
     }
 
     /// Carries the node's case on, or opens one where there is a reason to.
-    async fn care_for(&self, node: NodeUuid, place: Place<'_>) -> Result<Option<CaseReport>, RunError> {
+    async fn care_for(&self, node: NodeUuid, place: Place<'_>) -> Cared {
         let (case, first) = match self.memory.case_of(node) {
             Some(case) => (case, None),
             None => match self.open(node).await? {

@@ -35,11 +35,27 @@ impl Guard {
             } else {
                 AGAIN.min(self.settings.sweep)
             };
-            self.parts.clock.sleep(pause).await;
+            tokio::select! {
+                () = self.parts.clock.sleep(pause) => {}
+                () = self.sweep_when_missed(attention) => {}
+            }
             good = self.sweep(attention).await;
             if good {
                 self.brakes.settle();
             }
+        }
+    }
+
+    /// Sweeps between those of the clock, whenever something may have been missed. It never ends.
+    async fn sweep_when_missed(&self, attention: &Attention) {
+        loop {
+            self.hearing.missed().await;
+            if !self.sweep(attention).await {
+                // The next one is soon, and looks at everything too.
+                self.hearing.misses();
+            }
+            // A connection that comes and goes is no reason to sweep all the time.
+            self.parts.clock.sleep(AGAIN.min(self.settings.sweep)).await;
         }
     }
 
@@ -69,7 +85,9 @@ impl Guard {
         }
         let nodes = nodes.into_iter().map(|node| (node.uuid, node)).collect();
         let swept = Swept { nodes, offered };
-        self.watcher.wake_where(|waits| swept.tells(waits, trusted));
+        if self.watcher.wake_where(|waits| swept.tells(waits, trusted)) {
+            self.saw_a_change();
+        }
         // Whose case could not be worked on is nobody's until it is asked for again, wherever its node is by now.
         for node in self.memory.nodes_with_cases() {
             self.attend(node, attention);

@@ -1,6 +1,6 @@
 //! One look at all nodes that are waited for, instead of one loop per node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
     waiting: Mutex<BTreeMap<NodeUuid, Waiting>>,
+    /// Nodes of which something was said while nobody waited: whoever begins to wait was looking elsewhere just then.
+    hinted: Mutex<BTreeSet<NodeUuid>>,
     somebody: Notify,
 }
 
@@ -64,6 +66,9 @@ impl Watcher {
         self.waiting().insert(uuid, waiting);
         // Whatever ends the waiting, also a dropped future, takes the node off the list.
         let _guard = Off { watcher: self, uuid };
+        if self.heeded(uuid) {
+            return;
+        }
         self.somebody.notify_one();
         wake.notified().await;
     }
@@ -98,13 +103,30 @@ impl Watcher {
             .any(|(node, waiting)| is(&waiting.of(*node)))
     }
 
-    /// Wakes those of whom this is true.
-    pub(crate) fn wake_where(&self, changed: impl Fn(&Waits<'_>) -> bool) {
+    /// Wakes those of whom this is true; whether there was one.
+    pub(crate) fn wake_where(&self, changed: impl Fn(&Waits<'_>) -> bool) -> bool {
+        let mut any = false;
         for (node, waiting) in self.waiting().iter() {
             if changed(&waiting.of(*node)) {
                 waiting.wake.notify_one();
+                any = true;
             }
         }
+        any
+    }
+
+    /// Something was said of the node. Who waits for it is woken; who is about to wait does not begin to.
+    pub(crate) fn hint(&self, node: NodeUuid) {
+        self.hinted().insert(node);
+        // In this order: whoever begins to wait meanwhile finds one or the other.
+        if self.wake_where(|waits| waits.node == node) {
+            self.hinted().remove(&node);
+        }
+    }
+
+    /// Whether something was said of the node since the last time. Whoever asks looks at it now.
+    pub(crate) fn heeded(&self, node: NodeUuid) -> bool {
+        self.hinted().remove(&node)
     }
 
     fn compare(&self, looked_at: &[NodeUuid], found: &BTreeMap<NodeUuid, Node>) {
@@ -113,6 +135,10 @@ impl Watcher {
             // The keys of the map are in order.
             looked_at.binary_search(&waits.node).is_ok() && waits.seen != now.as_ref()
         });
+    }
+
+    fn hinted(&self) -> MutexGuard<'_, BTreeSet<NodeUuid>> {
+        self.hinted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<NodeUuid, Waiting>> {
