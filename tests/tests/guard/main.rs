@@ -13,6 +13,7 @@ mod failures;
 mod fleet;
 mod free;
 mod hints;
+mod odd;
 mod placement;
 mod scopes;
 mod window;
