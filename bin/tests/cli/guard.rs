@@ -216,24 +216,28 @@ async fn bad_usage_of_the_guard_is_refused() {
 /// Each line is an object; a full disk or a reader that has gone stops nothing, and is said.
 #[tokio::test]
 async fn events_are_written_as_lines() {
-    let cloud = Cloud::with_nova_traits(quick(1)).await;
+    let (cloud, other) = (
+        Cloud::with_nova_traits(quick(1)).await,
+        Cloud::with_nova_traits(quick(1)).await,
+    );
     let node = cloud.only().node;
-    let instance = cloud.only().instance.parse().unwrap();
     let file = cloud.home().join("events.jsonl");
-    let guards = |place: &str, journal: &str| {
+    let guards = |cloud: &Cloud, place: &str| {
         let mut command = cloud.command(&["guard", "--events", place]);
-        command
-            .env("UNPROVISION_GUARD__LOOK", "100ms")
-            .env("UNPROVISION_JOURNAL", cloud.home().join(journal));
+        command.env("UNPROVISION_GUARD__LOOK", "100ms");
         command.spawn().unwrap()
     };
-    let all = guards(file.to_str().unwrap(), "one.sqlite");
-    let full = guards("/dev/full", "other.sqlite");
+    let all = guards(&cloud, file.to_str().unwrap());
+    let full = guards(&other, "/dev/full");
     tokio::time::sleep(Duration::from_secs(2)).await;
-    cloud
-        .sandbox()
-        .with(|world, now| world.nova_delete(instance, now));
-    cloud.wait_for(node, State::Available).await;
+    for cloud in [&cloud, &other] {
+        let instance = cloud.only().instance.parse().unwrap();
+        let sandbox = cloud.sandbox();
+        sandbox.with(|world, now| world.nova_delete(instance, now));
+    }
+    for cloud in [&cloud, &other] {
+        cloud.wait_for(node, State::Available).await;
+    }
     tokio::time::sleep(Duration::from_secs(2)).await;
     for guard in [&all, &full] {
         send(guard, Signal::TERM);
