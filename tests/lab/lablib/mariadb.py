@@ -16,8 +16,19 @@ VERSION = 1
 DATABASES = ('nova_api', 'nova', 'nova_cell0')
 
 
-def configure(conf):
-    """Write the configuration file: private, small, and quick rather than safe."""
+# Nova's data are made anew with each lab: quick rather than safe.
+QUICK = '''\
+skip-networking
+max-connections = 300
+innodb-buffer-pool-size = 96M
+innodb-log-file-size = 16M
+innodb-flush-log-at-trx-commit = 0
+innodb-doublewrite = OFF
+'''
+
+
+def configure(conf, own=QUICK):
+    """Write the configuration file: private and small, and the rest as its user wants it."""
     if len(str(conf.mariadb_socket)) > 100:
         raise SystemExit(f'lab: {conf.mariadb_socket} is too long a path for a socket')
     daemons = Daemons(conf.install)
@@ -32,21 +43,24 @@ def configure(conf):
         socket = {conf.mariadb_socket}
         pid-file = {conf.directory}/run/mariadb.pid
         tmpdir = {conf.directory}/run
-        skip-networking
         skip-name-resolve
         skip-log-bin
         performance-schema = OFF
-        max-connections = 300
-        innodb-buffer-pool-size = 96M
-        innodb-log-file-size = 16M
-        innodb-flush-log-at-trx-commit = 0
-        innodb-doublewrite = OFF
-        '''))
+        ''') + own)
+
+
+def make_data(conf):
+    """Make the data of an empty server that is configured."""
+    daemons = Daemons(conf.install)
+    databases.run(conf, [[
+        daemons.mariadb_install_db, f'--defaults-file={conf.mariadb_conf}',
+        f'--basedir={daemons.usr}', '--auth-root-authentication-method=normal',
+        # whether the host knows its own name does not matter
+        '--skip-test-db', '--force']], daemons.environment())
 
 
 def start(conf, processes):
-    """Start the daemon unless it runs."""
-    configure(conf)
+    """Start the daemon, which is configured, unless it runs."""
     daemons = Daemons(conf.install)
     processes.start('mariadb', [daemons.mariadbd, f'--defaults-file={conf.mariadb_conf}'],
                     daemons.environment(HOME=str(conf.directory)))
@@ -92,16 +106,11 @@ def make(made, stored):
     Processes(work).stop(grace=0)  # left over from an attempt that was killed
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    conf = config.Configuration(work, made, services.choose_ports(work, nova=True), nova=True)
+    conf = config.Configuration(work, made, services.choose_ports(work, nova=True, broker=True), nova=True)
     conf.write_service_files()
     nova_config.write(conf)
     configure(conf)
-    daemons = Daemons(made)
-    databases.run(conf, [[
-        daemons.mariadb_install_db, f'--defaults-file={conf.mariadb_conf}',
-        f'--basedir={daemons.usr}', '--auth-root-authentication-method=normal',
-        # whether the host knows its own name does not matter
-        '--skip-test-db', '--force']], daemons.environment())
+    make_data(conf)
     processes = Processes(work)
     try:
         start(conf, processes)

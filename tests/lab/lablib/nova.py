@@ -23,6 +23,7 @@ def begin(conf, processes):
     """Start what Nova needs besides the other services. They start meanwhile."""
     nova_config.write(conf)
     mariadb.provide(conf)
+    mariadb.configure(conf)
     mariadb.start(conf, processes)
     processes.start('stub', [conf.install.bin / 'python', install.SOURCE / 'lablib' / 'stub.py',
                              conf.ports['stub']], conf.install.environment())
