@@ -8,7 +8,7 @@ use sqlx::mysql::{
 };
 
 use super::server::{self, answer};
-use super::table::{self, failed};
+use super::table::{self, Statements, failed};
 use super::{Journal, JournalError, Seq};
 use crate::core::{CaseId, Entry};
 
@@ -35,6 +35,11 @@ const SETTINGS: [&str; 3] = [
 const UNKNOWN_VARIABLE: u16 = 1193;
 /// `ER_LOCK_DEADLOCK`. Nothing of the transaction is left. A Galera node says this also at the commit, where another node was faster.
 const DEADLOCK: u16 = 1213;
+
+const STATEMENTS: Statements = Statements {
+    count: "SELECT COUNT(*) FROM entries WHERE case_id = ?",
+    insert: "INSERT INTO entries (case_id, seq, closes, body) VALUES (?, ?, ?, ?)",
+};
 
 /// A journal in MariaDB or MySQL. Several processes on several machines may share it, also by several nodes of one Galera cluster.
 #[derive(Clone, Debug)]
@@ -68,34 +73,15 @@ impl MariaDbJournal {
             .connect_with(options)
             .await
             .map_err(|error| failed(&place, "connect to it", error))?;
-        let layout = answer(lay_out(&pool)).await;
+        let layout = answer(server::lay_out(&pool, &CREATE)).await;
         let layout = layout.map_err(|error| failed(&place, "make its tables", error))?;
         table::refuse_newer(&place, layout)?;
         Ok(Self { place, pool })
     }
 
     async fn try_append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<bool, sqlx::Error> {
-        let mut transaction = self.pool.begin().await?;
-        let id = case.to_string();
-        let has: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM entries WHERE case_id = ?")
-            .bind(&id)
-            .fetch_one(&mut *transaction)
-            .await?;
-        if u64::try_from(has).ok() != Some(after.0) {
-            return Ok(false);
-        }
-        for (seq, entry) in (has..).zip(new) {
-            let (closes, body) = table::row(entry)?;
-            sqlx::query("INSERT INTO entries (case_id, seq, closes, body) VALUES (?, ?, ?, ?)")
-                .bind(&id)
-                .bind(seq)
-                .bind(closes)
-                .bind(body)
-                .execute(&mut *transaction)
-                .await?;
-        }
-        transaction.commit().await?;
-        Ok(true)
+        let transaction = self.pool.begin().await?;
+        table::append(transaction, &STATEMENTS, case, after, new).await
     }
 }
 
@@ -107,24 +93,6 @@ async fn prepare(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
         }
     }
     Ok(())
-}
-
-/// The layout of the tables, which are made where there are none.
-async fn lay_out(pool: &MySqlPool) -> Result<i64, sqlx::Error> {
-    let mut tries = 0;
-    loop {
-        let read = sqlx::query_scalar::<_, Option<i64>>("SELECT MAX(layout) FROM layout");
-        if let Ok(Some(layout)) = read.fetch_one(pool).await {
-            return Ok(layout);
-        }
-        for statement in CREATE {
-            match sqlx::query(statement).execute(pool).await {
-                Err(error) if tries >= 20 || error.as_database_error().is_none() => return Err(error),
-                _ => {}
-            }
-        }
-        tries += 1;
-    }
 }
 
 fn number(error: &sqlx::Error) -> Option<u16> {

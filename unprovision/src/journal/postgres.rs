@@ -6,7 +6,7 @@ use futures::stream::BoxStream;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
 
 use super::server::{self, answer};
-use super::table::{self, failed};
+use super::table::{self, Statements, failed};
 use super::{Journal, JournalError, Seq};
 use crate::core::{CaseId, Entry};
 
@@ -29,6 +29,11 @@ const SETTINGS: [&str; 4] = [
     "SET lock_timeout = '15s'",
     "SET statement_timeout = '25s'",
 ];
+
+const STATEMENTS: Statements = Statements {
+    count: "SELECT COUNT(*) FROM entries WHERE case_id = $1",
+    insert: "INSERT INTO entries (case_id, seq, closes, body) VALUES ($1, $2, $3, $4)",
+};
 
 /// A journal in PostgreSQL. Several processes on several machines may share it.
 #[derive(Clone, Debug)]
@@ -59,34 +64,15 @@ impl PostgresJournal {
             .connect_with(options.application_name("unprovision"))
             .await
             .map_err(|error| failed(&place, "connect to it", error))?;
-        let layout = answer(lay_out(&pool)).await;
+        let layout = answer(server::lay_out(&pool, &CREATE)).await;
         let layout = layout.map_err(|error| failed(&place, "make its tables", error))?;
         table::refuse_newer(&place, layout)?;
         Ok(Self { place, pool })
     }
 
     async fn try_append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<bool, sqlx::Error> {
-        let mut transaction = self.pool.begin().await?;
-        let id = case.to_string();
-        let has: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM entries WHERE case_id = $1")
-            .bind(&id)
-            .fetch_one(&mut *transaction)
-            .await?;
-        if u64::try_from(has).ok() != Some(after.0) {
-            return Ok(false);
-        }
-        for (seq, entry) in (has..).zip(new) {
-            let (closes, body) = table::row(entry)?;
-            sqlx::query("INSERT INTO entries (case_id, seq, closes, body) VALUES ($1, $2, $3, $4)")
-                .bind(&id)
-                .bind(seq)
-                .bind(closes)
-                .bind(body)
-                .execute(&mut *transaction)
-                .await?;
-        }
-        transaction.commit().await?;
-        Ok(true)
+        let transaction = self.pool.begin().await?;
+        table::append(transaction, &STATEMENTS, case, after, new).await
     }
 }
 
@@ -95,24 +81,6 @@ async fn prepare(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         sqlx::query(setting).execute(&mut *connection).await?;
     }
     Ok(())
-}
-
-/// The layout of the tables, which are made where there are none. Whoever makes them at the same time may be in each other's way.
-async fn lay_out(pool: &PgPool) -> Result<i64, sqlx::Error> {
-    let mut tries = 0;
-    loop {
-        let read = sqlx::query_scalar::<_, Option<i64>>("SELECT MAX(layout) FROM layout");
-        if let Ok(Some(layout)) = read.fetch_one(pool).await {
-            return Ok(layout);
-        }
-        for statement in CREATE {
-            match sqlx::query(statement).execute(pool).await {
-                Err(error) if tries >= 20 || error.as_database_error().is_none() => return Err(error),
-                _ => {}
-            }
-        }
-        tries += 1;
-    }
 }
 
 /// `serialization_failure` and `deadlock_detected`: nothing of the transaction is left.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use sqlx::{ColumnIndex, Database, Decode, Executor, IntoArguments, Pool, Type};
 
 use super::place::authority;
 use super::{JournalError, Seq};
@@ -30,6 +31,30 @@ pub(super) fn verifies(url: &str) -> bool {
         || name == "localhost"
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
     !asked && !here
+}
+
+/// The layout of the tables, which are made where there are none. Whoever makes them at the same time may be in each other's way.
+pub(super) async fn lay_out<D: Database>(pool: &Pool<D>, create: &[&'static str]) -> Result<i64, sqlx::Error>
+where
+    for<'c> &'c Pool<D>: Executor<'c, Database = D>,
+    D::Arguments: IntoArguments<D>,
+    for<'r> i64: Decode<'r, D> + Type<D>,
+    usize: ColumnIndex<D::Row>,
+{
+    let mut tries = 0;
+    loop {
+        let read = sqlx::query_scalar::<_, Option<i64>>("SELECT MAX(layout) FROM layout");
+        if let Ok(Some(layout)) = read.fetch_one(pool).await {
+            return Ok(layout);
+        }
+        for statement in create {
+            match sqlx::query(*statement).execute(pool).await {
+                Err(error) if tries >= 20 || error.as_database_error().is_none() => return Err(error),
+                _ => {}
+            }
+        }
+        tries += 1;
+    }
 }
 
 /// What the server says, or an error once that has taken too long.

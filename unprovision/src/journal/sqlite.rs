@@ -10,7 +10,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
-use super::table::{self, failed};
+use super::table::{self, Statements, failed};
 use super::{Journal, JournalError, Seq};
 use crate::core::{CaseId, Entry};
 
@@ -21,6 +21,11 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS entries (
     body TEXT NOT NULL,
     PRIMARY KEY (case_id, seq)
 )";
+
+const STATEMENTS: Statements = Statements {
+    count: "SELECT COUNT(*) FROM entries WHERE case_id = ?",
+    insert: "INSERT INTO entries (case_id, seq, closes, body) VALUES (?, ?, ?, ?)",
+};
 
 /// A journal in one SQLite file. Several processes may share it.
 #[derive(Clone, Debug)]
@@ -64,27 +69,8 @@ impl SqliteJournal {
     }
 
     async fn try_append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<bool, sqlx::Error> {
-        let mut transaction = self.pool.begin_with("BEGIN IMMEDIATE").await?;
-        let id = case.to_string();
-        let has: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM entries WHERE case_id = ?")
-            .bind(&id)
-            .fetch_one(&mut *transaction)
-            .await?;
-        if u64::try_from(has).ok() != Some(after.0) {
-            return Ok(false);
-        }
-        for (seq, entry) in (has..).zip(new) {
-            let (closes, body) = table::row(entry)?;
-            sqlx::query("INSERT INTO entries (case_id, seq, closes, body) VALUES (?, ?, ?, ?)")
-                .bind(&id)
-                .bind(seq)
-                .bind(closes)
-                .bind(body)
-                .execute(&mut *transaction)
-                .await?;
-        }
-        transaction.commit().await?;
-        Ok(true)
+        let transaction = self.pool.begin_with("BEGIN IMMEDIATE").await?;
+        table::append(transaction, &STATEMENTS, case, after, new).await
     }
 
     fn failed(&self, what: &str, error: sqlx::Error) -> JournalError {

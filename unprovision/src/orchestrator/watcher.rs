@@ -119,7 +119,8 @@ impl Watcher {
     pub(crate) fn hint(&self, node: NodeUuid) {
         self.hinted().insert(node);
         // In this order: whoever begins to wait meanwhile finds one or the other.
-        if self.wake_where(|waits| waits.node == node) {
+        if let Some(waiting) = self.waiting().get(&node) {
+            waiting.wake.notify_one();
             self.hinted().remove(&node);
         }
     }
