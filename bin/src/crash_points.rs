@@ -4,15 +4,16 @@
 //! error, as `crash point: NTH WORDS`, NTH for what happens several times. The process dies at the one that the variable
 //! names, as by `kill -9`: nothing is flushed, closed or told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use http::{Request, Response};
 use rustix::process::{Signal, getpid, kill_process};
-use unprovision::core::{CaseId, Entry, Event};
+use unprovision::core::{CaseId, Entry, Event, Process};
 use unprovision::journal::{Journal, JournalError, Seq};
 use unprovision_session::{Transport, TransportError};
 use uuid::Uuid;
@@ -136,5 +137,17 @@ impl Journal for MortalJournal {
 
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         self.0.cases()
+    }
+
+    async fn keep_lease(&self, of: &Process, for_the_next: Duration) -> Result<(), JournalError> {
+        self.0.keep_lease(of, for_the_next).await
+    }
+
+    async fn end_lease(&self, of: &Process) -> Result<(), JournalError> {
+        self.0.end_lease(of).await
+    }
+
+    async fn leases(&self) -> Result<BTreeSet<Process>, JournalError> {
+        self.0.leases().await
     }
 }

@@ -81,7 +81,7 @@ impl Observer for Lines {
                 provision_state,
                 maintenance,
             } => self.change(case, provision_state, *maintenance),
-            Event::Applied => return,
+            Event::Applied | Event::Taken { .. } => return,
             _ => words(case, entry),
         };
         self.line(&case.into(), entry.at, &what);
@@ -125,6 +125,7 @@ pub(crate) fn words(case: &Case, entry: &Entry) -> String {
             format!("nobody knows whether that was applied, looking: {message}")
         }
         Event::Suspended { ending } => format!("stops, still held, {}: {}", ending.outcome, ending.reason),
+        Event::Taken { by } => format!("is worked on by {by}"),
         Event::Resumed { .. } => "is taken up again".to_owned(),
         Event::Closed { ending } => format!("{}: {}", ending.outcome, ending.reason),
     }

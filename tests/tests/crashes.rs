@@ -10,6 +10,8 @@ mod common;
 mod everywhere;
 #[path = "crashes/frozen.rs"]
 mod frozen;
+#[path = "crashes/lapsed.rs"]
+mod lapsed;
 #[path = "crashes/plan.rs"]
 mod plan;
 #[path = "crashes/together.rs"]

@@ -16,6 +16,7 @@ use sqlx::{Connection, MySqlConnection, PgConnection};
 use unprovision::core::{CaseId, Entry, Event};
 use unprovision::journal::Seq;
 use unprovision_testkit::conformance::journal::{run_all, run_shared};
+use unprovision_testkit::conformance::older;
 use unprovision_testkit::lab::journals::{Database, Server};
 use uuid::Uuid;
 
@@ -86,10 +87,10 @@ async fn a_journal_of_a_newer_version_is_refused() {
     for kind in Server::ALL {
         let database = Database::new(kind).await;
         drop(database.open().await);
-        database.run("INSERT INTO layout (layout) VALUES (2)").await;
+        database.run("INSERT INTO layout (layout) VALUES (3)").await;
         let text = in_full(&database.try_open(&database.url).await.unwrap_err());
         assert!(
-            text.contains("newer version (layout 2, this one knows 1)"),
+            text.contains("newer version (layout 3, this one knows 2)"),
             "{text}"
         );
         assert!(
@@ -99,16 +100,70 @@ async fn a_journal_of_a_newer_version_is_refused() {
     }
 }
 
+/// The tables of layout 1, which had no leases.
+fn layout_1(kind: Server) -> [String; 3] {
+    let (text, engine) = match kind {
+        Server::PostgreSql => ("TEXT", ""),
+        Server::MariaDb => ("LONGTEXT CHARACTER SET utf8mb4", "ENGINE = InnoDB"),
+    };
+    [
+        format!(
+            "CREATE TABLE entries (
+                case_id VARCHAR(36) NOT NULL,
+                seq BIGINT NOT NULL,
+                closes BIGINT NOT NULL,
+                body {text} NOT NULL,
+                PRIMARY KEY (case_id, seq)
+            ) {engine}"
+        ),
+        format!("CREATE TABLE layout (layout BIGINT NOT NULL PRIMARY KEY) {engine}"),
+        "INSERT INTO layout (layout) VALUES (1)".to_owned(),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_journal_of_layout_1_keeps_its_cases() {
+    for kind in Server::ALL {
+        let database = Arc::new(Database::new(kind).await);
+        for statement in layout_1(kind).into_iter().chain(older::entries_of_layout_1()) {
+            database.run(&statement).await;
+        }
+        let opens = (0..8).map(|_| {
+            let database = Arc::clone(&database);
+            tokio::spawn(async move { database.try_open(&database.url).await.map(drop) })
+        });
+        for opened in futures::future::join_all(opens).await {
+            opened.unwrap().unwrap();
+        }
+        older::keeps_its_cases(&*database.open().await).await;
+        // Which an older program takes for newer than itself.
+        database
+            .run("INSERT INTO layout (layout) SELECT MAX(layout) + 7 FROM layout")
+            .await;
+        let text = in_full(&database.try_open(&database.url).await.unwrap_err());
+        assert!(
+            text.contains("newer version (layout 9, this one knows 2)"),
+            "{text}"
+        );
+    }
+}
+
 /// Once the tables are there.
 #[tokio::test]
-async fn the_rights_to_select_and_insert_are_enough() {
+async fn the_rights_to_add_entries_and_to_keep_leases_are_enough() {
     for kind in Server::ALL {
         let database = Database::new(kind).await;
         drop(database.open().await);
-        let url = database.user("SELECT, INSERT").await;
+        let url = database.user().await;
         let journal = database.try_open(&url).await.unwrap();
         journal.append(CASE, Seq(0), &[entry()]).await.unwrap();
         assert_eq!(journal.read(CASE).await.unwrap(), [entry()], "{kind:?}");
+        let us = unprovision::process::this();
+        for _ in 0..2 {
+            journal.keep_lease(&us, Duration::from_secs(60)).await.unwrap();
+        }
+        journal.end_lease(&us).await.unwrap();
+        assert!(journal.leases().await.unwrap().is_empty(), "{kind:?}");
     }
 }
 

@@ -11,10 +11,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::TryStreamExt;
 use jiff::Timestamp;
+use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use tempfile::TempDir;
 use unprovision::core::{CaseId, Entry, Event};
 use unprovision::journal::{Journal, JournalError, MemoryJournal, Seq, SqliteJournal};
 use unprovision_testkit::conformance::journal::{run_all, run_shared};
+use unprovision_testkit::conformance::older;
 use uuid::Uuid;
 
 const CASE: CaseId = CaseId(Uuid::from_u128(1));
@@ -123,11 +125,11 @@ async fn a_file_and_its_companions_are_for_their_owner_only() {
 async fn a_file_of_a_newer_version_is_refused() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("journal.db");
-    let newer = empty_database(2);
+    let newer = empty_database(3);
     std::fs::write(&path, &newer).unwrap();
     let text = refusal(&path).await;
     assert!(
-        text.contains("newer version (layout 2, this one knows 1)"),
+        text.contains("newer version (layout 3, this one knows 2)"),
         "{text}"
     );
     assert!(text.contains("journal.db"), "{text}");
@@ -135,7 +137,7 @@ async fn a_file_of_a_newer_version_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_of_this_version_is_taken() {
+async fn an_empty_file_of_an_older_version_is_taken() {
     for layout in [0, 1] {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("journal.db");
@@ -146,6 +148,41 @@ async fn a_file_of_this_version_is_taken() {
             .await
             .unwrap();
     }
+}
+
+/// Whoever opens it brings it to the layout of this version; several may do that at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_of_layout_1_keeps_its_cases() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("journal.db");
+    std::fs::write(&path, empty_database(1)).unwrap();
+    let mut older = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
+    let table = "CREATE TABLE entries (
+        case_id VARCHAR(36) NOT NULL,
+        seq BIGINT NOT NULL,
+        closes BIGINT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (case_id, seq)
+    )";
+    for statement in [table.to_owned()].into_iter().chain(older::entries_of_layout_1()) {
+        let statement = sqlx::raw_sql(AssertSqlSafe(statement));
+        statement.execute(&mut older).await.unwrap();
+    }
+    older.close().await.unwrap();
+    let opens = (0..8).map(|_| {
+        let path = path.clone();
+        tokio::spawn(async move { SqliteJournal::open(&path).await.map(drop) })
+    });
+    for opened in futures::future::join_all(opens).await {
+        opened.unwrap().unwrap();
+    }
+    older::keeps_its_cases(&*sqlite(&path).await).await;
+    let mut now = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
+    let layout: i64 = sqlx::query_scalar("PRAGMA user_version")
+        .fetch_one(&mut now)
+        .await
+        .unwrap();
+    assert_eq!(layout, 2, "an older program refuses it from now on");
 }
 
 /// Also for root, whom permissions do not stop: a folder that is a file, and one of the kernel's.

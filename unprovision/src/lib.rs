@@ -24,6 +24,8 @@ pub mod guard;
 pub mod journal;
 #[cfg(feature = "orchestrator")]
 pub mod orchestrator;
+#[cfg(feature = "orchestrator")]
+pub mod process;
 
 /// A node is watched, decided about and written to by these types of the two clients.
 pub use ironic_client::{Node, NodeUuid, ProvisionState};

@@ -15,6 +15,8 @@ use unprovision::core::{CaseId, Ending, Entry, Event, Found, Kind, Limits, Outco
 use unprovision::journal::{Journal, JournalError, Seq};
 use uuid::Uuid;
 
+use super::leases;
+
 const NODE: NodeUuid = NodeUuid(Uuid::from_u128(1));
 
 /// Runs all of it; `make` gives an empty journal each time.
@@ -35,6 +37,7 @@ pub async fn run_all(make: impl AsyncFn() -> Arc<dyn Journal>) {
     appends_at_the_same_time_are_not_torn_apart(&make().await).await;
     cases_at_the_same_time_do_not_fence_each_other(&make().await).await;
     long_and_strange_texts_come_back(&*make().await).await;
+    leases::run_all(make).await;
 }
 
 /// Two handles on the same entries behave as one journal.
@@ -65,6 +68,7 @@ pub async fn run_shared(one: Arc<dyn Journal>, other: Arc<dyn Journal>) {
         .filter(|result| matches!(result, Ok(Ok(_))));
     assert_eq!(won.count(), 1, "one of two handles wins");
     assert_eq!(handles[0].read(race).await.unwrap().len(), 1);
+    leases::run_shared(&*handles[0], &*handles[1]).await;
 }
 
 async fn entries_come_back_in_order(journal: &dyn Journal) {

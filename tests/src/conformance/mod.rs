@@ -2,3 +2,5 @@
 
 pub mod events;
 pub mod journal;
+mod leases;
+pub mod older;

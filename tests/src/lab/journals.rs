@@ -95,21 +95,24 @@ impl Database {
         run(self.server, &self.url, statement).await;
     }
 
-    /// The URL of a new user who may only do this in it.
+    /// The URL of a new user who may only add entries, and keep leases.
     ///
     /// # Panics
     ///
     /// Where the user cannot be made.
-    pub async fn user(&self, rights: &str) -> String {
+    pub async fn user(&self) -> String {
         let user = format!("{}_user", self.name);
+        let name = &self.name;
         let statements = match self.server {
             Server::PostgreSql => format!(
                 "CREATE ROLE {user} LOGIN PASSWORD 'other-secret'; \
-                 GRANT {rights} ON ALL TABLES IN SCHEMA public TO {user}"
+                 GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO {user}; \
+                 GRANT UPDATE, DELETE ON leases TO {user}"
             ),
             Server::MariaDb => format!(
-                "CREATE USER {user}@'%' IDENTIFIED BY 'other-secret'; GRANT {rights} ON {}.* TO {user}@'%'",
-                self.name
+                "CREATE USER {user}@'%' IDENTIFIED BY 'other-secret'; \
+                 GRANT SELECT, INSERT ON {name}.* TO {user}@'%'; \
+                 GRANT UPDATE, DELETE ON {name}.leases TO {user}@'%'"
             ),
         };
         self.run(&statements).await;

@@ -1,16 +1,17 @@
 //! Where a process dies: wrappers around journal and cloud that count what passes and stop at one point for ever.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use ironic_client::{Node, NodeUuid};
 use tokio_util::sync::CancellationToken;
 use unprovision::cloud::{Cloud, CloudError, Reads};
-use unprovision::core::{Action, CaseId, Entry, Observation};
+use unprovision::core::{Action, CaseId, Entry, Observation, Process};
 use unprovision::journal::{Journal, JournalError, Seq};
 use unprovision_testkit::sandbox::{Fault, Sandbox, Service};
 
@@ -128,6 +129,18 @@ impl Journal for MortalJournal {
 
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         self.inner.cases()
+    }
+
+    async fn keep_lease(&self, of: &Process, for_the_next: Duration) -> Result<(), JournalError> {
+        self.inner.keep_lease(of, for_the_next).await
+    }
+
+    async fn end_lease(&self, of: &Process) -> Result<(), JournalError> {
+        self.inner.end_lease(of).await
+    }
+
+    async fn leases(&self) -> Result<BTreeSet<Process>, JournalError> {
+        self.inner.leases().await
     }
 }
 

@@ -15,5 +15,6 @@ mod free;
 mod hints;
 mod odd;
 mod placement;
+mod replicas;
 mod scopes;
 mod window;

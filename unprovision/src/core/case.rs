@@ -7,7 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use placement_client::{ConsumerGeneration, ProviderUuid, Units};
 
 use super::{
-    Action, ActionKind, CaseId, Ending, Entry, Event, Found, Kind, Limits, Owner, Refusal, RefusalKind,
+    Action, ActionKind, CaseId, Ending, Entry, Event, Found, Kind, Limits, Owner, Process, Refusal,
+    RefusalKind,
 };
 
 /// How long a replica may lag behind an accepted write before the write is thought to be lost.
@@ -42,6 +43,8 @@ pub struct Case {
     pub seen: Option<(ProvisionState, Timestamp)>,
     /// When the instance's allocation was released.
     pub freed_at: Option<Timestamp>,
+    /// The process that works on it, or worked on it last without bringing it to an end.
+    pub taken_by: Option<Process>,
 }
 
 /// Whether somebody works on a case.
@@ -136,6 +139,7 @@ impl Case {
             attempts: BTreeMap::new(),
             seen: None,
             freed_at: None,
+            taken_by: None,
         })
     }
 
@@ -149,9 +153,10 @@ impl Case {
             Event::Applied => self.conclude(LastAttempt::Applied, entry.at),
             Event::Refused { refusal } => self.conclude(LastAttempt::Refused(refusal.clone()), entry.at),
             Event::Unknown { .. } => self.conclude(LastAttempt::Unknown, entry.at),
-            Event::Suspended { ending } => self.state = CaseState::Suspended(ending.clone()),
+            Event::Taken { by } => self.taken_by = Some(by.clone()),
+            Event::Suspended { ending } => self.end(CaseState::Suspended(ending.clone())),
             Event::Resumed { limits } => self.take_up(limits),
-            Event::Closed { ending } => self.state = CaseState::Closed(ending.clone()),
+            Event::Closed { ending } => self.end(CaseState::Closed(ending.clone())),
         }
     }
 
@@ -296,6 +301,11 @@ impl Case {
         if self.seen.as_ref().is_none_or(|(last, _)| last != state) {
             self.seen = Some((state.clone(), at));
         }
+    }
+
+    fn end(&mut self, state: CaseState) {
+        self.state = state;
+        self.taken_by = None;
     }
 
     fn free(&mut self, at: Timestamp) {

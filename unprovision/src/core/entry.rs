@@ -9,7 +9,7 @@ use placement_client::{Consumer, ConsumerUuid, ResourceClass, Units};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Action, Ending, Tag};
+use super::{Action, Ending, Process, Tag};
 
 /// One line of a case's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,11 @@ pub enum Event {
         /// The cloud, in words without secrets; `None` where nobody said, as in journals of earlier versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cloud: Option<String>,
+    },
+    /// A process works on the case from here on.
+    Taken {
+        /// Which.
+        by: Process,
     },
     /// The node was seen in another provision state, or in or out of maintenance.
     Saw {

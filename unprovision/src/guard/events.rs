@@ -204,6 +204,7 @@ impl Events {
                 self.tell(entry.at, case, event, ending.reason.clone());
             }
             Event::Opened { .. }
+            | Event::Taken { .. }
             | Event::Saw { .. }
             | Event::Freed
             | Event::Suspended { .. }

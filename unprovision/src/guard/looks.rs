@@ -32,6 +32,7 @@ impl Guard {
             self.watch_offers(),
             self.say_often(),
             self.listen(attention),
+            self.follow_peers(attention),
         );
     }
 

@@ -19,6 +19,7 @@ mod hints;
 mod looks;
 mod memory;
 mod notice;
+mod peers;
 mod pool;
 mod stand_down;
 mod sweep;
@@ -34,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::NodeUuid;
 use crate::cloud::{Clock, Cloud, Fleet};
-use crate::core::GuardPolicy;
+use crate::core::{GuardPolicy, Process};
 use crate::events::EventSource;
 use crate::journal::Journal;
 use crate::orchestrator::{CaseReport, Observer, Parts, RunError, Until, Watcher};
@@ -186,6 +187,13 @@ impl Guard {
             memory: Memory::default(),
             hearing: Hearing::of(source),
         }
+    }
+
+    /// Who works. Unless this is said, this process; two guards of one process that share a journal need different names.
+    #[must_use]
+    pub fn process(mut self, us: Process) -> Self {
+        self.parts.works_as(us);
+        self
     }
 
     /// What stops its writes, and lets them go on.

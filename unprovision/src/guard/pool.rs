@@ -15,8 +15,8 @@ use super::{Attention, Guard, Notice, Pass};
 use crate::NodeUuid;
 use crate::cloud::Reads;
 use crate::core::{Case, CaseId, CaseState, Entry, Event, Observation, open_guard};
-use crate::journal::Seq;
-use crate::orchestrator::{CaseReport, Gate, Place, Progress, RunError, Until, Worker};
+use crate::journal::{JournalError, Seq};
+use crate::orchestrator::{CaseReport, First, Gate, Place, Progress, RunError, Until, Worker};
 
 /// What became of a node; `None` where there was nothing to do.
 type Cared = Result<Option<CaseReport>, RunError>;
@@ -42,10 +42,16 @@ impl Guard {
             carried_on: carried_on.len(),
         });
         for (mut case, mut seq) in carried_on {
-            let resumed = Event::Resumed { limits: case.limits };
-            self.parts.record(&mut case, &mut seq, resumed).await?;
             self.memory.opened(case.node, case.id);
             self.brakes.holds(&case);
+            match self.parts.take(&mut case, &mut seq).await {
+                Ok(()) => {}
+                // It is asked for again with every sweep.
+                Err(RunError::Theirs { .. }) => continue,
+                Err(error) => return Err(error),
+            }
+            let resumed = Event::Resumed { limits: case.limits };
+            self.parts.record(&mut case, &mut seq, resumed).await?;
             // Nobody can be missing at the other end: it is there as long as the guard is.
             let _ = attention.send(case.node);
         }
@@ -54,6 +60,17 @@ impl Guard {
 
     /// Works on the nodes that want attention, until it is stopped, or nobody can want any more and all is done.
     pub(super) async fn tend(
+        &self,
+        wanted: UnboundedReceiver<NodeUuid>,
+        until: Until,
+        stop: &CancellationToken,
+        pass: Option<&mut Pass>,
+    ) {
+        let working = self.work_on(wanted, until, stop, pass);
+        self.parts.under_lease(working).await;
+    }
+
+    async fn work_on(
         &self,
         mut wanted: UnboundedReceiver<NodeUuid>,
         until: Until,
@@ -116,6 +133,7 @@ impl Guard {
                     pass.reports.push(report);
                 }
             }
+            Err(RunError::Theirs { .. }) => self.memory.failed(node, self.parts.clock.elapsed()),
             Err(error) => {
                 self.memory.failed(node, self.parts.clock.elapsed());
                 self.notice(&Notice::Trouble {
@@ -138,10 +156,19 @@ impl Guard {
                 None => return Ok(None),
             },
         };
-        Worker::begin(place, case, first).await.map(Some)
+        let worked = Worker::begin(place, case, first).await.map(Some);
+        if matches!(worked, Err(RunError::Theirs { .. })) {
+            // What others hold counts, too (rule 14).
+            let entries = self.parts.journal.read(case).await?;
+            Case::fold(case, &entries)
+                .iter()
+                .for_each(|case| self.brakes.holds(case));
+        }
+        worked
     }
 
-    async fn open(&self, node: NodeUuid) -> Result<Option<(CaseId, Box<Observation>)>, RunError> {
+    async fn open(&self, node: NodeUuid) -> Result<Option<(CaseId, First)>, RunError> {
+        let term = self.parts.term();
         let seen = {
             let _place = self.parts.looks.acquire().await;
             self.parts.cloud.observe(node, Reads::everything()).await?
@@ -176,7 +203,7 @@ impl Guard {
         }
         self.record(id, &first).await?;
         self.memory.opened(node, id);
-        Ok(Some((id, Box::new(seen))))
+        Ok(Some((id, (term, Box::new(seen)))))
     }
 
     /// The case's first entry, also where it was closed before. One that is open already, by another process, goes on as it was.
@@ -187,10 +214,16 @@ impl Guard {
             return Ok(());
         }
         let has = Seq(entries.len() as u64);
-        self.parts
+        let appended = self
+            .parts
             .journal
             .append(id, has, std::slice::from_ref(first))
-            .await?;
+            .await;
+        match appended {
+            // Another guard was faster: whose the case is, is found out next.
+            Err(JournalError::Fenced(_)) => return Ok(()),
+            appended => appended?,
+        };
         entries.push(first.clone());
         if let Some(case) = Case::fold(id, &entries) {
             self.parts.observer.entry(&case, first);

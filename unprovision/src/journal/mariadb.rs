@@ -1,5 +1,8 @@
 //! A journal in MariaDB, a Galera cluster of it, or MySQL, which several replicas share.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::stream::BoxStream;
@@ -10,9 +13,9 @@ use sqlx::mysql::{
 use super::server::{self, answer};
 use super::table::{self, Statements, failed};
 use super::{Journal, JournalError, Seq};
-use crate::core::{CaseId, Entry};
+use crate::core::{CaseId, Entry, Process};
 
-const CREATE: [&str; 3] = [
+const CREATE: [&str; 4] = [
     "CREATE TABLE IF NOT EXISTS entries (
         case_id VARCHAR(36) CHARACTER SET ascii NOT NULL,
         seq BIGINT NOT NULL,
@@ -20,8 +23,12 @@ const CREATE: [&str; 3] = [
         body LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
         PRIMARY KEY (case_id, seq)
     ) ENGINE = InnoDB",
+    "CREATE TABLE IF NOT EXISTS leases (
+        process VARCHAR(500) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+        until BIGINT NOT NULL
+    ) ENGINE = InnoDB",
     "CREATE TABLE IF NOT EXISTS layout (layout BIGINT NOT NULL PRIMARY KEY) ENGINE = InnoDB",
-    "INSERT IGNORE INTO layout (layout) VALUES (1)",
+    "INSERT IGNORE INTO layout (layout) VALUES (2)",
 ];
 
 /// What every server knows, and what only some do: a Galera node has to have caught up before it is read, and a process that
@@ -39,6 +46,10 @@ const DEADLOCK: u16 = 1213;
 const STATEMENTS: Statements = Statements {
     count: "SELECT COUNT(*) FROM entries WHERE case_id = ?",
     insert: "INSERT INTO entries (case_id, seq, closes, body) VALUES (?, ?, ?, ?)",
+    keep: "INSERT INTO leases (until, process) \
+        VALUES (CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED) + ?, ?) ON DUPLICATE KEY UPDATE until = VALUES(until)",
+    end: "DELETE FROM leases WHERE until < CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED) - ? OR process = ?",
+    leases: "SELECT process FROM leases WHERE until > CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)",
 };
 
 /// A journal in MariaDB or MySQL. Several processes on several machines may share it, also by several nodes of one Galera cluster.
@@ -50,7 +61,7 @@ pub struct MariaDbJournal {
 
 impl MariaDbJournal {
     /// Connects to `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, and makes the tables where there are none: from then on the
-    /// rights to select and insert are enough. The server's certificate is checked, unless it is on this machine or the URL
+    /// rights to select and insert, and on `leases` to update and delete, are enough. The server's certificate is checked, unless it is on this machine or the URL
     /// says another `ssl-mode`.
     ///
     /// An entry is as safe as the server keeps it: with `innodb_flush_log_at_trx_commit` other than 1 a server without
@@ -95,6 +106,11 @@ async fn prepare(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
+/// Nothing of the transaction is left.
+fn was_undone(error: &sqlx::Error) -> bool {
+    number(error) == Some(DEADLOCK)
+}
+
 fn number(error: &sqlx::Error) -> Option<u16> {
     let error = error.as_database_error()?;
     Some(error.try_downcast_ref::<MySqlDatabaseError>()?.number())
@@ -105,7 +121,6 @@ impl Journal for MariaDbJournal {
     async fn append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<Seq, JournalError> {
         let next = Seq(after.0.saturating_add(new.len() as u64));
         let once = || self.try_append(case, after, new).boxed();
-        let was_undone = |error: &sqlx::Error| number(error) == Some(DEADLOCK);
         server::append(&self.place, case, next, once, was_undone).await
     }
 
@@ -127,5 +142,24 @@ impl Journal for MariaDbJournal {
 
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         table::cases(&self.place, sqlx::query_scalar(table::ALL).fetch(&self.pool))
+    }
+
+    async fn keep_lease(&self, of: &Process, for_the_next: Duration) -> Result<(), JournalError> {
+        let once = || table::keep(&self.pool, &STATEMENTS, of, for_the_next);
+        let kept = server::insist(once, was_undone).await;
+        kept.map_err(|error| failed(&self.place, "keep a lease", error))
+    }
+
+    async fn end_lease(&self, of: &Process) -> Result<(), JournalError> {
+        let once = || table::end(&self.pool, &STATEMENTS, of);
+        let ended = server::insist(once, was_undone).await;
+        ended.map_err(|error| failed(&self.place, "end a lease", error))
+    }
+
+    async fn leases(&self) -> Result<BTreeSet<Process>, JournalError> {
+        let names = sqlx::query_scalar(STATEMENTS.leases).fetch_all(&self.pool);
+        let names = answer(names).await;
+        let names: Vec<String> = names.map_err(|error| failed(&self.place, "read its leases", error))?;
+        table::processes(&self.place, &names)
     }
 }

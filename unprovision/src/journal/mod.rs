@@ -13,13 +13,15 @@ mod sqlite;
 #[cfg(any(feature = "sqlite", feature = "mariadb", feature = "postgres"))]
 mod table;
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 
-use crate::core::{Case, CaseId, Entry};
+use crate::core::{Case, CaseId, Entry, Process};
 
 #[cfg(feature = "mariadb")]
 pub use mariadb::MariaDbJournal;
@@ -54,6 +56,15 @@ pub trait Journal: fmt::Debug + Send + Sync {
 
     /// All cases, in the order of their identifiers.
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>>;
+
+    /// Keeps the lease of a process for so long from now on, by the journal's own clock, whether it had run out or not.
+    async fn keep_lease(&self, of: &Process, for_the_next: Duration) -> Result<(), JournalError>;
+
+    /// Ends a lease before it runs out.
+    async fn end_lease(&self, of: &Process) -> Result<(), JournalError>;
+
+    /// The processes whose leases have not run out.
+    async fn leases(&self) -> Result<BTreeSet<Process>, JournalError>;
 }
 
 /// All cases that have not ended, of tear-downs and of the guard.

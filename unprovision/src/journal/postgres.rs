@@ -1,5 +1,8 @@
 //! A journal in PostgreSQL, which several replicas share.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::stream::BoxStream;
@@ -8,9 +11,9 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSs
 use super::server::{self, answer};
 use super::table::{self, Statements, failed};
 use super::{Journal, JournalError, Seq};
-use crate::core::{CaseId, Entry};
+use crate::core::{CaseId, Entry, Process};
 
-const CREATE: [&str; 3] = [
+const CREATE: [&str; 4] = [
     "CREATE TABLE IF NOT EXISTS entries (
         case_id VARCHAR(36) NOT NULL,
         seq BIGINT NOT NULL,
@@ -18,8 +21,9 @@ const CREATE: [&str; 3] = [
         body TEXT NOT NULL,
         PRIMARY KEY (case_id, seq)
     )",
+    "CREATE TABLE IF NOT EXISTS leases (process VARCHAR(500) NOT NULL PRIMARY KEY, until BIGINT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS layout (layout BIGINT NOT NULL PRIMARY KEY)",
-    "INSERT INTO layout (layout) VALUES (1) ON CONFLICT DO NOTHING",
+    "INSERT INTO layout (layout) VALUES (2) ON CONFLICT DO NOTHING",
 ];
 
 /// A process that stands still in the middle must not keep others from its case, and an entry is safe when it is acknowledged.
@@ -33,6 +37,13 @@ const SETTINGS: [&str; 4] = [
 const STATEMENTS: Statements = Statements {
     count: "SELECT COUNT(*) FROM entries WHERE case_id = $1",
     insert: "INSERT INTO entries (case_id, seq, closes, body) VALUES ($1, $2, $3, $4)",
+    keep: "INSERT INTO leases (until, process) \
+        VALUES ((EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT + $1, $2) \
+        ON CONFLICT (process) DO UPDATE SET until = excluded.until",
+    end: "DELETE FROM leases WHERE until < (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT - $1 \
+        OR process = $2",
+    leases: "SELECT process FROM leases \
+        WHERE until > (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT",
 };
 
 /// A journal in PostgreSQL. Several processes on several machines may share it.
@@ -44,7 +55,7 @@ pub struct PostgresJournal {
 
 impl PostgresJournal {
     /// Connects to `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, and makes the tables where there are none: from then on
-    /// the rights to select and insert are enough. The server's certificate is checked, unless it is on this machine or the
+    /// the rights to select and insert, and on `leases` to update and delete, are enough. The server's certificate is checked, unless it is on this machine or the
     /// URL says another `sslmode`.
     ///
     /// # Errors
@@ -115,5 +126,24 @@ impl Journal for PostgresJournal {
 
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         table::cases(&self.place, sqlx::query_scalar(table::ALL).fetch(&self.pool))
+    }
+
+    async fn keep_lease(&self, of: &Process, for_the_next: Duration) -> Result<(), JournalError> {
+        let once = || table::keep(&self.pool, &STATEMENTS, of, for_the_next);
+        let kept = server::insist(once, was_undone).await;
+        kept.map_err(|error| failed(&self.place, "keep a lease", error))
+    }
+
+    async fn end_lease(&self, of: &Process) -> Result<(), JournalError> {
+        let once = || table::end(&self.pool, &STATEMENTS, of);
+        let ended = server::insist(once, was_undone).await;
+        ended.map_err(|error| failed(&self.place, "end a lease", error))
+    }
+
+    async fn leases(&self) -> Result<BTreeSet<Process>, JournalError> {
+        let names = sqlx::query_scalar(STATEMENTS.leases).fetch_all(&self.pool);
+        let names = answer(names).await;
+        let names: Vec<String> = names.map_err(|error| failed(&self.place, "read its leases", error))?;
+        table::processes(&self.place, &names)
     }
 }

@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use sqlx::{ColumnIndex, Database, Decode, Executor, IntoArguments, Pool, Type};
 
 use super::place::authority;
+use super::table::{LAYOUT, failed};
 use super::{JournalError, Seq};
 use crate::core::CaseId;
 
@@ -33,7 +34,7 @@ pub(super) fn verifies(url: &str) -> bool {
     !asked && !here
 }
 
-/// The layout of the tables, which are made where there are none. Whoever makes them at the same time may be in each other's way.
+/// The layout of the tables, which are made where there are none, or fewer than this version has. Whoever makes them at the same time may be in each other's way.
 pub(super) async fn lay_out<D: Database>(pool: &Pool<D>, create: &[&'static str]) -> Result<i64, sqlx::Error>
 where
     for<'c> &'c Pool<D>: Executor<'c, Database = D>,
@@ -44,7 +45,9 @@ where
     let mut tries = 0;
     loop {
         let read = sqlx::query_scalar::<_, Option<i64>>("SELECT MAX(layout) FROM layout");
-        if let Ok(Some(layout)) = read.fetch_one(pool).await {
+        if let Ok(Some(layout)) = read.fetch_one(pool).await
+            && layout >= LAYOUT
+        {
             return Ok(layout);
         }
         for statement in create {
@@ -80,17 +83,28 @@ pub(super) async fn append<'a>(
     try_once: impl Fn() -> BoxFuture<'a, Result<bool, sqlx::Error>>,
     was_undone: impl Fn(&sqlx::Error) -> bool,
 ) -> Result<Seq, JournalError> {
+    match insist(try_once, was_undone).await {
+        Ok(true) => Ok(next),
+        Ok(false) => Err(JournalError::Fenced(case)),
+        // Somebody has inserted that number between our count and our insert.
+        Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(JournalError::Fenced(case)),
+        Err(error) => Err(failed(place, "append to it", error)),
+    }
+}
+
+/// Tries again what the server has undone.
+pub(super) async fn insist<T, F>(
+    try_once: impl Fn() -> F,
+    was_undone: impl Fn(&sqlx::Error) -> bool,
+) -> Result<T, sqlx::Error>
+where
+    F: Future<Output = Result<T, sqlx::Error>>,
+{
     let mut tries = 1;
     loop {
         match answer(try_once()).await {
-            Ok(true) => return Ok(next),
-            Ok(false) => return Err(JournalError::Fenced(case)),
-            // Somebody has inserted that number between our count and our insert.
-            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
-                return Err(JournalError::Fenced(case));
-            }
             Err(error) if was_undone(&error) && tries < TRIES => tries += 1,
-            Err(error) => return Err(super::table::failed(place, "append to it", error)),
+            done => return done,
         }
     }
 }

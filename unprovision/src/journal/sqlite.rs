@@ -1,5 +1,6 @@
 //! A journal in one SQLite file: the embedded default.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
@@ -10,21 +11,28 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
-use super::table::{self, Statements, failed};
+use super::table::{self, LAYOUT, Statements, failed};
 use super::{Journal, JournalError, Seq};
-use crate::core::{CaseId, Entry};
+use crate::core::{CaseId, Entry, Process};
 
-const CREATE: &str = "CREATE TABLE IF NOT EXISTS entries (
-    case_id VARCHAR(36) NOT NULL,
-    seq BIGINT NOT NULL,
-    closes BIGINT NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (case_id, seq)
-)";
+const CREATE: [&str; 2] = [
+    "CREATE TABLE IF NOT EXISTS entries (
+        case_id VARCHAR(36) NOT NULL,
+        seq BIGINT NOT NULL,
+        closes BIGINT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (case_id, seq)
+    )",
+    "CREATE TABLE IF NOT EXISTS leases (process VARCHAR(500) NOT NULL PRIMARY KEY, until BIGINT NOT NULL)",
+];
 
 const STATEMENTS: Statements = Statements {
     count: "SELECT COUNT(*) FROM entries WHERE case_id = ?",
     insert: "INSERT INTO entries (case_id, seq, closes, body) VALUES (?, ?, ?, ?)",
+    keep: "INSERT INTO leases (until, process) VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, ?) \
+        ON CONFLICT (process) DO UPDATE SET until = excluded.until",
+    end: "DELETE FROM leases WHERE until < CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? OR process = ?",
+    leases: "SELECT process FROM leases WHERE until > CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 };
 
 /// A journal in one SQLite file. Several processes may share it.
@@ -59,10 +67,15 @@ impl SqliteJournal {
             .await;
         let layout: i64 = read.map_err(|error| self.failed("read its layout", error))?;
         table::refuse_newer(&self.place, layout)?;
-        let made = sqlx::query(CREATE).execute(&self.pool).await;
-        made.map_err(|error| self.failed("make its table", error))?;
+        if layout == LAYOUT {
+            return Ok(());
+        }
+        for statement in CREATE {
+            let made = sqlx::query(statement).execute(&self.pool).await;
+            made.map_err(|error| self.failed("make its tables", error))?;
+        }
         // A pragma takes no parameters; the number is ours.
-        let marked = sqlx::query("PRAGMA user_version = 1").execute(&self.pool).await;
+        let marked = sqlx::query("PRAGMA user_version = 2").execute(&self.pool).await;
         marked
             .map_err(|error| self.failed("mark its layout", error))
             .map(drop)
@@ -103,6 +116,22 @@ impl Journal for SqliteJournal {
 
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         table::cases(&self.place, sqlx::query_scalar(table::ALL).fetch(&self.pool))
+    }
+
+    async fn keep_lease(&self, of: &Process, for_the_next: Duration) -> Result<(), JournalError> {
+        let kept = table::keep(&self.pool, &STATEMENTS, of, for_the_next).await;
+        kept.map_err(|error| self.failed("keep a lease", error))
+    }
+
+    async fn end_lease(&self, of: &Process) -> Result<(), JournalError> {
+        let ended = table::end(&self.pool, &STATEMENTS, of).await;
+        ended.map_err(|error| self.failed("end a lease", error))
+    }
+
+    async fn leases(&self) -> Result<BTreeSet<Process>, JournalError> {
+        let names = sqlx::query_scalar(STATEMENTS.leases).fetch_all(&self.pool).await;
+        let names: Vec<String> = names.map_err(|error| self.failed("read its leases", error))?;
+        table::processes(&self.place, &names)
     }
 }
 

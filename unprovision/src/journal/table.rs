@@ -1,20 +1,43 @@
 //! How entries are kept in a table, whichever database that is in.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use sqlx::{ColumnIndex, Database, Decode, Encode, Executor, IntoArguments, Transaction, Type};
+use sqlx::{ColumnIndex, Database, Decode, Encode, Executor, IntoArguments, Pool, Transaction, Type};
 
 use super::{JournalError, Seq};
-use crate::core::{CaseId, Entry, Event};
+use crate::core::{CaseId, Entry, Event, Process};
 
-/// The layout that this version writes. A journal with a newer one is refused.
-pub(super) const LAYOUT: i64 = 1;
+/// The layout that this version writes: 1 had no leases. An older one is brought to it, a newer one is refused.
+pub(super) const LAYOUT: i64 = 2;
 
 /// The cases whose last entry does not close them.
 pub(super) const OPEN: &str = "SELECT case_id FROM entries AS e WHERE closes = 0 AND NOT EXISTS \
     (SELECT 1 FROM entries AS later WHERE later.case_id = e.case_id AND later.seq > e.seq) ORDER BY case_id";
 /// All cases.
 pub(super) const ALL: &str = "SELECT DISTINCT case_id FROM entries ORDER BY case_id";
+
+/// Leases that ran out so long ago are forgotten, in milliseconds.
+const FORGOTTEN: i64 = 24 * 3600 * 1000;
+
+/// A process, as it is kept.
+fn name(process: &Process) -> Result<String, sqlx::Error> {
+    serde_json::to_string(process).map_err(|error| sqlx::Error::Encode(error.into()))
+}
+
+/// Processes, from their texts.
+pub(super) fn processes(place: &str, names: &[String]) -> Result<BTreeSet<Process>, JournalError> {
+    let parsed = names.iter().map(|name| serde_json::from_str(name));
+    let parsed = parsed.collect::<Result<_, _>>();
+    parsed.map_err(|error| failed(place, "understand a lease", sqlx::Error::Decode(error.into())))
+}
+
+/// A duration as it is kept.
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4)
+}
 
 /// What is kept of an entry: whether it closes its case, and its text.
 fn row(entry: &Entry) -> Result<(i64, String), sqlx::Error> {
@@ -23,12 +46,52 @@ fn row(entry: &Entry) -> Result<(i64, String), sqlx::Error> {
     Ok((closes, body))
 }
 
-/// How a database is asked, which differs in the marks of the parameters alone.
+/// How a database is asked: the marks of the parameters differ, and how it says the time.
 pub(super) struct Statements {
     /// How many entries a case has.
     pub(super) count: &'static str,
     /// A new entry.
     pub(super) insert: &'static str,
+    /// Keeps a lease for so many milliseconds from now on.
+    pub(super) keep: &'static str,
+    /// Ends a lease, and forgets those that ran out so many milliseconds ago.
+    pub(super) end: &'static str,
+    /// The processes whose leases have not run out.
+    pub(super) leases: &'static str,
+}
+
+/// Keeps a lease, by the clock of the database.
+pub(super) async fn keep<D: Database>(
+    pool: &Pool<D>,
+    statements: &Statements,
+    of: &Process,
+    for_the_next: Duration,
+) -> Result<(), sqlx::Error>
+where
+    for<'c> &'c Pool<D>: Executor<'c, Database = D>,
+    D::Arguments: IntoArguments<D>,
+    for<'q> String: Encode<'q, D> + Type<D>,
+    for<'q> i64: Encode<'q, D> + Type<D>,
+{
+    let lasts = millis(for_the_next);
+    let keep = sqlx::query(statements.keep).bind(lasts).bind(name(of)?);
+    keep.execute(pool).await.map(drop)
+}
+
+/// Ends a lease.
+pub(super) async fn end<D: Database>(
+    pool: &Pool<D>,
+    statements: &Statements,
+    of: &Process,
+) -> Result<(), sqlx::Error>
+where
+    for<'c> &'c Pool<D>: Executor<'c, Database = D>,
+    D::Arguments: IntoArguments<D>,
+    for<'q> String: Encode<'q, D> + Type<D>,
+    for<'q> i64: Encode<'q, D> + Type<D>,
+{
+    let end = sqlx::query(statements.end).bind(FORGOTTEN).bind(name(of)?);
+    end.execute(pool).await.map(drop)
 }
 
 /// Appends where the case has exactly `after` entries, in a transaction that counts first and inserts then; whether it had.

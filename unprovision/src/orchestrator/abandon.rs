@@ -26,7 +26,8 @@ impl Orchestrator {
     ///
     /// # Errors
     ///
-    /// [`JournalError::Fenced`] where somebody else works on the case; a [`CloudError`](crate::cloud::CloudError) where a write failed: then the case
+    /// [`JournalError::Fenced`] where somebody else has worked on the case since, and with `undo` [`RunError::Theirs`] where somebody
+    /// does; a [`CloudError`](crate::cloud::CloudError) where a write failed: then the case
     /// stays open.
     pub async fn abandon(
         &self,
@@ -39,8 +40,12 @@ impl Orchestrator {
         if seq != after || matches!(case.state, CaseState::Closed(_)) {
             return Err(JournalError::Fenced(id).into());
         }
+        if undo_all {
+            self.parts.take(&mut case, &mut seq).await?;
+        }
         let mut undone = Vec::new();
         loop {
+            let term = self.parts.term();
             let seen = self.parts.cloud.observe(case.node, Reads::everything()).await?;
             let next = undo(&case, &seen).filter(|_| undo_all && undone.len() < MOST);
             let Some(write) = next else {
@@ -55,9 +60,13 @@ impl Orchestrator {
                     .await?;
                 return Ok(Abandoned { undone, left });
             };
+            if !self.parts.goes_on(term).await? {
+                continue;
+            }
             let intended = Event::Intended { write: write.clone() };
             self.parts.record(&mut case, &mut seq, intended).await?;
-            let answer = self.parts.cloud.apply(case.node, &write).await;
+            let sending = self.parts.cloud.apply(case.node, &write);
+            let answer = self.parts.within(term, sending).await;
             let became = answer
                 .as_ref()
                 .map_or_else(|error| error.outcome(), |()| Event::Applied);

@@ -3,7 +3,7 @@
 use ironic_client::NodeUuid;
 
 use crate::cloud::CloudError;
-use crate::core::{CannotOpen, CaseId};
+use crate::core::{CannotOpen, CaseId, Process};
 use crate::journal::JournalError;
 
 /// Why a run could not be carried on. What is held stays held.
@@ -38,6 +38,17 @@ pub enum RunError {
         begun: String,
         /// This cloud.
         here: String,
+    },
+    /// Another process works on the case. Nothing was written.
+    #[error(
+        "node {node} is worked on by {by}. If that has ended, its lease runs out within half a minute; then `unprovision resume` \
+         goes on"
+    )]
+    Theirs {
+        /// The node.
+        node: NodeUuid,
+        /// The process.
+        by: Process,
     },
     /// The journal has no such case.
     #[error("the journal has no readable case {0}")]

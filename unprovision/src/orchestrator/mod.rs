@@ -13,6 +13,7 @@ mod abandon;
 mod admission;
 mod error;
 mod gate;
+mod lease;
 mod open;
 mod report;
 mod watcher;
@@ -29,17 +30,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cloud::{Clock, Cloud, CloudError, Reads};
 use crate::core::{
-    Case, CaseId, CaseState, Entry, Event, Limits, Observation, TearDownRequest, WaitFor, open,
+    Case, CaseId, CaseState, Entry, Event, Limits, Observation, Process, TearDownRequest, WaitFor, open,
 };
 use crate::journal::{Journal, Seq};
+use crate::process;
 
 pub use abandon::Abandoned;
 pub(crate) use admission::Admission;
 pub use error::RunError;
 pub(crate) use gate::Gate;
+use lease::Lease;
+pub(crate) use lease::Term;
 pub use report::{CaseReport, Progress};
 pub(crate) use watcher::{Waits, Watcher};
-pub(crate) use worker::{Place, Worker};
+pub(crate) use worker::{First, Place, Worker};
 
 /// Is told what happens, as it happens.
 pub trait Observer: fmt::Debug + Send + Sync {
@@ -136,6 +140,7 @@ pub(crate) struct Parts {
     pub(crate) looks: Semaphore,
     max_tear_downs: Option<NonZeroUsize>,
     pub(crate) identity: Option<String>,
+    pub(crate) lease: Lease,
 }
 
 impl Parts {
@@ -150,6 +155,7 @@ impl Parts {
             looks: Semaphore::new(16),
             max_tear_downs: None,
             identity: None,
+            lease: Lease::of(process::this()),
         }
     }
 }
@@ -194,6 +200,13 @@ impl Builder {
     #[must_use]
     pub fn identity(mut self, cloud: impl Into<String>) -> Self {
         self.parts.identity = Some(cloud.into());
+        self
+    }
+
+    /// Who works. Default: this process. Two orchestrators of one process that share a journal need different names.
+    #[must_use]
+    pub fn process(mut self, us: Process) -> Self {
+        self.parts.works_as(us);
         self
     }
 
@@ -288,17 +301,20 @@ impl Orchestrator {
         });
         let mut work = work.collect::<FuturesUnordered<_>>();
         let mut reports = (0..cases.len()).map(|_| None).collect::<Vec<_>>();
-        let watching = watcher.watch(&self.parts);
-        tokio::pin!(watching);
-        loop {
-            tokio::select! {
-                done = work.next() => match done {
-                    Some((index, report)) => reports[index] = Some(report),
-                    None => break,
-                },
-                () = &mut watching => {}
+        let working = async {
+            let watching = watcher.watch(&self.parts);
+            tokio::pin!(watching);
+            loop {
+                tokio::select! {
+                    done = work.next() => match done {
+                        Some((index, report)) => reports[index] = Some(report),
+                        None => break,
+                    },
+                    () = &mut watching => {}
+                }
             }
-        }
+        };
+        self.parts.under_lease(working).await;
         let missing = |index: usize| Err(RunError::NoCase(cases[index]));
         reports
             .into_iter()
@@ -334,16 +350,13 @@ impl Orchestrator {
     }
 
     async fn take_up(&self, id: CaseId, limits: Limits) -> Result<(), RunError> {
-        let (case, seq) = self.parts.read(id).await?;
+        let (mut case, mut seq) = self.parts.read(id).await?;
         if matches!(case.state, CaseState::Closed(_)) {
             return Ok(());
         }
-        let taken = Entry {
-            at: self.parts.clock.now(),
-            event: Event::Resumed { limits },
-        };
-        self.parts.journal.append(id, seq, &[taken]).await?;
-        Ok(())
+        self.parts.take(&mut case, &mut seq).await?;
+        let resumed = Event::Resumed { limits };
+        self.parts.record(&mut case, &mut seq, resumed).await
     }
 }
 

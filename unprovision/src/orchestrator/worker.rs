@@ -11,7 +11,7 @@ mod look;
 use self::look::Look;
 use super::gate::{Gate, Pass, Unheld};
 use super::watcher::Watcher;
-use super::{CaseReport, Parts, Progress, RunError, Until};
+use super::{CaseReport, Parts, Progress, RunError, Term, Until};
 use crate::core::{
     Action, ActionKind, Case, CaseId, CaseState, Decision, Ending, Event, LastAttempt, Observation,
     RefusalKind, Wait, WaitFor, decide,
@@ -40,8 +40,7 @@ pub(crate) struct Worker<'a> {
     waits_since: Duration,
     /// That the node is gone was confirmed; it holds until the node is seen again.
     is_gone: bool,
-    /// A look that was taken to open the case: as good as one of its own.
-    first: Option<Box<Observation>>,
+    first: Option<First>,
 }
 
 /// What a worker is given.
@@ -54,6 +53,9 @@ pub(crate) struct Place<'a> {
     pub(crate) stop: &'a CancellationToken,
 }
 
+/// A look that was taken to open the case, and in which term: as good as one of its own.
+pub(crate) type First = (Term, Box<Observation>);
+
 /// How a step of the loop ended.
 enum Step {
     Again,
@@ -65,7 +67,7 @@ impl<'a> Worker<'a> {
     pub(crate) async fn begin(
         place: Place<'a>,
         id: CaseId,
-        first: Option<Box<Observation>>,
+        first: Option<First>,
     ) -> Result<CaseReport, RunError> {
         let Place {
             parts,
@@ -104,6 +106,7 @@ impl<'a> Worker<'a> {
         if let CaseState::Closed(ending) = &self.case.state {
             return Ok(self.report_end(&ending.clone()));
         }
+        self.parts.take(&mut self.case, &mut self.seq).await?;
         if self.case.pending.is_some() {
             let message = "the process ended before the answer came".to_owned();
             self.record(Event::Unknown { message }).await?;
@@ -116,14 +119,18 @@ impl<'a> Worker<'a> {
     }
 
     async fn step(&mut self) -> Result<Step, RunError> {
-        let seen = match self.look().await {
-            Look::Seen(seen) => seen,
+        let (term, seen) = match self.look().await {
+            Look::Seen(term, seen) => (term, seen),
             Look::GaveUp(ending) => return self.end(ending).await,
             Look::Stopped => return Ok(Step::Done(self.stopped())),
         };
         self.note(&seen).await?;
         self.parts.observer.looked(&self.case, &seen);
-        match decide(self.strategy, &self.case, &seen, self.now()) {
+        let decision = decide(self.strategy, &self.case, &seen, self.now());
+        if matches!(decision, Decision::Act(_)) && !self.parts.goes_on(term).await? {
+            return Ok(Step::Again);
+        }
+        match decision {
             // Whoever stops it in time does not want the node to be touched. Placement is still put right.
             Decision::Act(action) if action.drives_the_node() && self.stop.is_cancelled() => {
                 Ok(Step::Done(self.stopped()))
@@ -133,7 +140,7 @@ impl<'a> Worker<'a> {
             }
             Decision::Act(action) => match self.parts.admission.admits(&self.case, &action) {
                 Ok(()) => {
-                    self.act(action).await?;
+                    self.act(action, term).await?;
                     Ok(Step::Again)
                 }
                 Err(why) => {
@@ -202,12 +209,12 @@ impl<'a> Worker<'a> {
     }
 
     /// Intent on disk, the write, its outcome on disk.
-    async fn act(&mut self, action: Action) -> Result<(), RunError> {
+    async fn act(&mut self, action: Action, term: Term) -> Result<(), RunError> {
         self.record(Event::Intended {
             write: action.clone(),
         })
         .await?;
-        let answer = {
+        let sending = async {
             let _air = if takes_a_place(&action) {
                 self.gate.air().await
             } else {
@@ -216,7 +223,7 @@ impl<'a> Worker<'a> {
             let _place = self.parts.looks.acquire().await;
             self.parts.cloud.apply(self.case.node, &action).await
         };
-        let event = match answer {
+        let event = match self.parts.within(term, sending).await {
             Ok(()) => Event::Applied,
             Err(error) if error.leaves_in_doubt() => error.outcome(),
             Err(error) => {

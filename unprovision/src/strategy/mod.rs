@@ -98,8 +98,8 @@ pub enum Gap {
     AdoptedReservation,
     /// Queries that do not forbid the tag.
     PlainQueries,
-    /// A process of ours that is frozen right before it sends, is overtaken, and goes on: its write may still fit. There
-    /// are no leases yet.
+    /// A process of ours that is frozen between its last look at its lease and the request's first byte, or whose request is that
+    /// long on its way, and is overtaken: its write may still fit.
     FrozenWriter,
 }
 

@@ -9,8 +9,8 @@ use placement_client::{
     ProviderTraits, ProviderUuid, ResourceClass, TraitName, Units,
 };
 use unprovision::core::{
-    Action, Case, CaseId, Entry, Event, Found, HeldBy, Kind, Limits, Observation, ProviderView, Refusal,
-    RefusalKind, Tag, guard_consumer, guard_owner,
+    Action, Case, CaseId, Entry, Event, Found, HeldBy, Kind, Limits, Observation, Process, ProviderView,
+    Refusal, RefusalKind, Tag, guard_consumer, guard_owner,
 };
 use uuid::Uuid;
 
@@ -319,6 +319,16 @@ impl Story {
 
     pub(crate) fn case(&self) -> Case {
         Case::fold(CaseId::tear_down(NODE, INSTANCE), &self.entries).unwrap()
+    }
+}
+
+pub(crate) fn process(pid: u32) -> Process {
+    Process {
+        host: "controller-1".to_owned(),
+        boot: "7f0c".to_owned(),
+        namespace: "pid:[4026531836]".to_owned(),
+        pid,
+        started: 12345,
     }
 }
 

@@ -10,8 +10,8 @@ use unprovision::core::{
 };
 
 use crate::build::{
-    ELSEWHERE, Story, at, found, guard, hand_over, in_use, instance, limits, one_unit, reserve, tag_node,
-    tag_provider, tenant, unprovision, untag_node, untag_provider,
+    ELSEWHERE, Story, at, found, guard, hand_over, in_use, instance, limits, one_unit, process, reserve,
+    tag_node, tag_provider, tenant, unprovision, untag_node, untag_provider,
 };
 
 /// One of each write.
@@ -96,6 +96,7 @@ fn every_event() -> Vec<Event> {
     events.push(Story::tagging().entries.remove(0).event);
     let tags = [tag_node(), untag_node(), tag_provider(), untag_provider()];
     events.extend(tags.map(|write| Event::Intended { write }));
+    events.push(Event::Taken { by: process(1) });
     events
 }
 

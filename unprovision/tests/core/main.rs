@@ -11,6 +11,7 @@ mod audit_looks;
 mod begin;
 mod build;
 mod by_hand;
+mod claims;
 mod cures;
 mod deadline;
 mod declared;

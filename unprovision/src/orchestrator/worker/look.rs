@@ -7,6 +7,7 @@ use unprovision_session::Class;
 use super::Worker;
 use crate::cloud::{CloudError, Reads};
 use crate::core::{Ending, Observation, Outcome};
+use crate::orchestrator::Term;
 
 /// How often in a row a look may fail for a reason that waiting does not cure.
 const HOPELESS: u32 = 3;
@@ -16,7 +17,8 @@ const MISSING: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)]
 
 /// What a look brought.
 pub(super) enum Look {
-    Seen(Box<Observation>),
+    /// The world, and the term of our lease in which it was seen.
+    Seen(Term, Box<Observation>),
     GaveUp(Ending),
     Stopped,
 }
@@ -25,8 +27,8 @@ impl Worker<'_> {
     /// Looks until it succeeds, the time is up, or it is hopeless. A node that is not found is looked for again, at once and
     /// after a while; once for each time that it is lost, not at each look.
     pub(super) async fn look(&mut self) -> Look {
-        if let Some(first) = self.first.take() {
-            return Look::Seen(first);
+        if let Some((term, first)) = self.first.take() {
+            return Look::Seen(term, first);
         }
         // Whoever made a provider that was not there at the start is asked again.
         let reads = Reads {
@@ -35,6 +37,7 @@ impl Worker<'_> {
         };
         let (mut failed, mut missing) = (0, 0);
         loop {
+            let term = self.parts.term();
             let looked = {
                 let _place = self.parts.looks.acquire().await;
                 self.parts.cloud.observe(self.case.node, reads).await
@@ -42,7 +45,7 @@ impl Worker<'_> {
             let pause = match looked {
                 Ok(seen) if seen.node.is_some() || self.is_gone || missing >= MISSING.len() => {
                     self.is_gone = seen.node.is_none();
-                    return Look::Seen(Box::new(seen));
+                    return Look::Seen(term, Box::new(seen));
                 }
                 Ok(_) => {
                     missing += 1;
