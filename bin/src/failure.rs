@@ -1,5 +1,8 @@
-//! How a command fails: what is said, and the exit status.
+//! How a command fails: what is said, what to do next, and the exit status.
 
+mod next;
+
+use std::collections::BTreeSet;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -8,6 +11,8 @@ use unprovision_session::{TransportError, in_full};
 
 use crate::config::ConfigError;
 use crate::output;
+
+pub(crate) use next::{next, with_next};
 
 /// Anything that has no status of its own.
 pub(crate) const OTHER: u8 = 1;
@@ -52,7 +57,17 @@ impl std::error::Error for Problems {}
 
 /// Prints the error with its causes, and says how the process ends.
 pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
-    output::say(&format!("error: {}", chain(error, "\n  because: ")));
+    let errors = match error.downcast_ref() {
+        Some(Problems(all)) => all.iter().collect(),
+        None => vec![error],
+    };
+    // Many nodes may have met the same.
+    let next = errors.into_iter().filter_map(|error| next(error.as_ref()));
+    let next = next
+        .map(|next| format!("\n  next: {next}"))
+        .collect::<BTreeSet<_>>();
+    let next = next.into_iter().collect::<String>();
+    output::say(&format!("error: {}{next}", chain(error, "\n  because: ")));
     ExitCode::from(status(error))
 }
 

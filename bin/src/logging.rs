@@ -1,10 +1,13 @@
 //! Log lines on standard error.
 
+use std::io;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::time::SystemTime;
 
 use crate::config::{ConfigError, Log, LogFormat};
 use crate::output;
+use crate::progress;
 
 /// The levels by name.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
@@ -28,7 +31,7 @@ pub(crate) fn init(log: &Log) -> Result<(), ConfigError> {
     output::speak(log.format);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Around)
         .with_timer(SystemTime);
     // It fails only where a subscriber is set already, and nobody else sets one.
     let _ = match log.format {
@@ -36,6 +39,19 @@ pub(crate) fn init(log: &Log) -> Result<(), ConfigError> {
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
     Ok(())
+}
+
+/// Standard error, without tearing what shows the progress.
+struct Around;
+
+impl io::Write for Around {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        progress::around(|| io::stderr().lock().write(line))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
 }
 
 /// A plain level is ours; libraries do not go below `info` with it.

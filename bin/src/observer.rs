@@ -1,19 +1,20 @@
 //! One line on standard error for each thing that happens to a node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::json;
 use unprovision::ProvisionState;
 use unprovision::cloud::{Clock, CloudError};
-use unprovision::core::{Action, Case, CaseId, Entry, Event, WaitFor, by_hand};
+use unprovision::core::{Action, ActionKind, Case, CaseId, Entry, Event, LastAttempt, WaitFor, by_hand};
 use unprovision::guard::{GuardObserver, Notice};
-use unprovision::orchestrator::Observer;
+use unprovision::orchestrator::{Observer, Until};
 use unprovision_session::in_full;
 
 use crate::config::LogFormat;
 use crate::output::{self, Subject, plain};
+use crate::progress::Progress;
 
 /// Says on standard error what happens to each node.
 #[derive(Debug)]
@@ -21,6 +22,16 @@ pub(crate) struct Lines {
     format: LogFormat,
     clock: Arc<dyn Clock>,
     states: Mutex<BTreeMap<CaseId, ProvisionState>>,
+    count: Mutex<Option<Count>>,
+}
+
+/// How many nodes are done with.
+#[derive(Debug)]
+struct Count {
+    progress: Progress,
+    all: usize,
+    done: BTreeSet<CaseId>,
+    until: Until,
 }
 
 impl Lines {
@@ -30,6 +41,42 @@ impl Lines {
             format,
             clock,
             states: Mutex::default(),
+            count: Mutex::default(),
+        }
+    }
+
+    /// From here on it is shown how many of all nodes are done with.
+    pub(crate) fn count(&self, all: usize, until: Until) {
+        let progress = Progress::new("nodes done with", "nodes done with", false);
+        progress.tell(0, all);
+        let count = Count {
+            progress,
+            all,
+            done: BTreeSet::new(),
+            until,
+        };
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) = Some(count);
+    }
+
+    /// It is not shown any more.
+    pub(crate) fn counted(&self) {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn is_done_with(&self, case: &Case, event: &Event) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(count) = count.as_mut() else { return };
+        let accepted = || {
+            let sent = case.attempts.get(&ActionKind::Unprovision);
+            count.until == Until::Accepted && sent.is_some_and(|sent| sent.last == LastAttempt::Applied)
+        };
+        let done = match event {
+            Event::Suspended { .. } | Event::Closed { .. } => true,
+            Event::Applied => accepted(),
+            _ => false,
+        };
+        if done && count.done.insert(case.id) {
+            count.progress.tell(count.done.len(), count.all);
         }
     }
 
@@ -76,6 +123,7 @@ impl Lines {
 
 impl Observer for Lines {
     fn entry(&self, case: &Case, entry: &Entry) {
+        self.is_done_with(case, &entry.event);
         let what = match &entry.event {
             Event::Saw {
                 provision_state,
@@ -167,7 +215,7 @@ impl Observer for Alarms {}
 
 impl GuardObserver for Alarms {
     fn notice(&self, notice: &Notice) {
-        if notice.is_alarm() || matches!(notice, Notice::Blind { .. }) {
+        if notice.is_alarm() || matches!(notice, Notice::Blind { .. } | Notice::SeesNothing) {
             self.0.notice(notice);
         }
     }

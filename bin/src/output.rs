@@ -17,6 +17,7 @@ use unprovision::orchestrator::{CaseReport, RunError};
 use uuid::Uuid;
 
 use crate::config::LogFormat;
+use crate::progress;
 
 /// How the result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -100,7 +101,7 @@ impl Row {
                 strategy,
                 outcome: "error",
                 provision_state: None,
-                reason: crate::failure::chain(&error.into(), ": "),
+                reason: crate::failure::with_next(&error),
                 held: None,
                 freed_after_s: None,
                 returned_after_s: None,
@@ -200,8 +201,11 @@ pub(crate) fn node_name(name: Option<&str>, uuid: impl fmt::Display) -> String {
 
 /// Prints to standard output. Who does not read to the end has read enough.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+    let written = progress::around(|| {
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{text}").and_then(|()| stdout.flush())
+    });
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed.map_err(|error| anyhow!("cannot write to standard output: {error}")),
     }
@@ -215,9 +219,14 @@ pub(crate) fn speak(format: LogFormat) {
     FOR_MACHINES.store(format == LogFormat::Json, Ordering::Relaxed);
 }
 
+/// Whether what is said is for machines.
+pub(crate) fn is_for_machines() -> bool {
+    FOR_MACHINES.load(Ordering::Relaxed)
+}
+
 /// Prints lines to standard error, or one object. Where nobody reads it, the work goes on all the same.
 pub(crate) fn say(lines: &str) {
-    match FOR_MACHINES.load(Ordering::Relaxed) {
+    match is_for_machines() {
         true => say_object(&json!({"timestamp": SystemClock.now(), "message": lines})),
         false => say_to_somebody(lines),
     }
@@ -225,7 +234,8 @@ pub(crate) fn say(lines: &str) {
 
 /// Prints one object in one line to standard error.
 pub(crate) fn say_object(object: &serde_json::Value) {
-    let _ = writeln!(io::stderr().lock(), "{}", plain_json(object));
+    let line = plain_json(object);
+    let _ = progress::around(|| writeln!(io::stderr().lock(), "{line}"));
 }
 
 /// JSON may have characters as they are that would move the cursor or turn the writing round.
@@ -244,8 +254,8 @@ fn plain_json(object: &serde_json::Value) -> String {
 
 /// Prints lines to the person at the terminal, whatever the format is.
 pub(crate) fn say_to_somebody(lines: &str) {
-    let lines = lines.split('\n').map(plain).collect::<Vec<_>>();
-    let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
+    let lines = lines.split('\n').map(plain).collect::<Vec<_>>().join("\n");
+    let _ = progress::around(|| writeln!(io::stderr().lock(), "{lines}"));
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use unprovision::guard::Brakes;
 
 use crate::failure::OTHER;
 use crate::output;
+use crate::progress;
 
 /// What is said where tear-downs are waited for.
 const STOPPING: &str = "stopping the waiting as soon as the requests under way are answered; what is held stays held, and \
@@ -50,6 +51,7 @@ impl Signals {
             stop.cancel();
             next(&mut signals).await;
             // The journal has each intent before its write: nothing is lost by this.
+            progress::clear();
             std::process::exit(OTHER.into());
         });
         Ok(all)

@@ -14,7 +14,7 @@ use unprovision::guard::{Adapters, GuardObserver};
 use unprovision::journal::{
     Journal, JournalError, MariaDbJournal, MemoryJournal, PostgresJournal, SqliteJournal, read_open,
 };
-use unprovision::orchestrator::Orchestrator;
+use unprovision::orchestrator::{Orchestrator, Until};
 use unprovision_session::{
     Auth, Clouds, ConfigError, HttpTransport, HttpTransportBuilder, RetryPolicy, Service, Transport,
 };
@@ -61,10 +61,31 @@ impl Wired {
         }
     }
 
+    /// Counts how many of so many nodes are done with, until it is dropped: they have ended or, where nobody waits for that,
+    /// been accepted.
+    pub(crate) fn counting(&self, all: usize, until: Until) -> Counting {
+        if let Some(lines) = self.lines.as_ref().filter(|_| all > 1) {
+            lines.count(all, until);
+        }
+        Counting(self.lines.clone())
+    }
+
     /// The same, where another strategy was asked for than the one that goes on.
     pub(crate) fn tell_asked(&self, subject: &Subject, what: &str, asked: &str) {
         if let Some(lines) = &self.lines {
             lines.tell(subject, what, Some(asked));
+        }
+    }
+}
+
+/// As long as it lives, how far many nodes are is shown.
+#[derive(Debug)]
+pub(crate) struct Counting(Option<Arc<Lines>>);
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        if let Some(lines) = &self.0 {
+            lines.counted();
         }
     }
 }
@@ -122,6 +143,33 @@ pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> a
 /// What wakes the guard; nothing is connected yet.
 #[cfg(feature = "rabbitmq")]
 fn events(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<Option<Arc<dyn EventSource>>> {
+    Ok(rabbitmq(config, clock)?.map(|source| Arc::new(source) as _))
+}
+
+/// Whether the broker would be heard, and its name; nothing where none is configured.
+#[cfg(feature = "rabbitmq")]
+pub(crate) async fn try_broker(config: &Config) -> anyhow::Result<Option<String>> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let Some(source) = rabbitmq(config, &clock)? else {
+        return Ok(None);
+    };
+    let reached = source.try_out().await.map_err(anyhow::Error::msg)?;
+    Ok(Some(reached))
+}
+
+/// It was left out of this program.
+#[cfg(not(feature = "rabbitmq"))]
+pub(crate) async fn try_broker(config: &Config) -> anyhow::Result<Option<String>> {
+    let configured = config.notifications.url.each().next().is_some();
+    anyhow::ensure!(!configured, "this program was built without RabbitMQ");
+    Ok(None)
+}
+
+#[cfg(feature = "rabbitmq")]
+fn rabbitmq(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<Option<unprovision::events::RabbitMq>> {
     use unprovision::events::{RabbitMq, RabbitMqSettings};
 
     let ours = &config.notifications;
@@ -141,7 +189,7 @@ fn events(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<Option<Arc<
         max_length: ours.max_length.get(),
         max_age: ours.max_age.get(),
     };
-    Ok(Some(Arc::new(RabbitMq::new(settings, Arc::clone(clock)))))
+    Ok(Some(RabbitMq::new(settings, Arc::clone(clock))))
 }
 
 /// Nobody says anything: what could was left out of this program.
@@ -152,8 +200,13 @@ fn events(_: &Config, _: &Arc<dyn Clock>) -> anyhow::Result<Option<Arc<dyn Event
 
 /// What the audit looks at; nothing is sent to the cloud yet.
 pub(crate) async fn audited(config: &Config, tls: &Tls) -> anyhow::Result<OpenStack> {
+    Ok(located(config, tls).await?.0)
+}
+
+/// The same, and which cloud it is, as cases are recorded with it.
+pub(crate) async fn located(config: &Config, tls: &Tls) -> anyhow::Result<(OpenStack, String)> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    Ok(openstack(config, tls, &clock).await?.0)
+    openstack(config, tls, &clock).await
 }
 
 /// Whether there may be a journal: of one elsewhere only a connection tells.

@@ -78,7 +78,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::NotAcceptable(versions) => return not_acceptable(f, *versions),
             Self::Busy => "the service is busy, and nothing was done; try again later",
-            Self::Server => "the service or a proxy failed; it may have been applied, look before trying again",
+            Self::Server => "the service or a proxy failed; a write may have been applied, so look before trying again",
             Self::NoAnswer(Class::Unknown) => "no usable answer; it may have been applied, look before trying again",
             Self::NoAnswer(Class::Transient) => "no usable answer, and nothing was done; try again later",
             Self::NoAnswer(_) => "no usable answer",

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use jiff::SignedDuration;
 use serde::Serialize;
 use unprovision::NodeUuid;
@@ -91,7 +92,13 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         let done = wired
             .orchestrator
             .abandon(told.case.id, after, &signed, args.undo)
-            .await?;
+            .await;
+        let done = done.with_context(|| {
+            let node = output::node_name(told.case.found.name.as_deref(), told.case.node);
+            format!(
+                "the case of node {node} is not ended; `unprovision show {node} --look` shows how far it is"
+            )
+        })?;
         rows.push(Row {
             case: told.case.id,
             node: told.case.node,
@@ -123,8 +130,10 @@ impl Args {
                 let words = "somebody seems to work on the case: something was written down a moment ago; stop that first";
                 return Err(Usage(words.to_owned()).into());
             }
-            let seen = wired.cloud.observe(case.node, Reads::everything()).await?;
             let node = output::node_name(case.found.name.as_deref(), case.node);
+            let seen = wired.cloud.observe(case.node, Reads::everything()).await;
+            let seen =
+                seen.with_context(|| format!("node {node} could not be looked at; nothing was touched"))?;
             let state = seen.node.as_ref().map(|node| node.provision_state.to_string());
             let state = state.unwrap_or_else(|| "not known to Ironic".to_owned());
             question.push_str(&format!("{} is {}; of ours is left:", node, plain(&state)));

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use unprovision::audit::{Finding, Rules};
 use unprovision::cloud::{Asked, Clock, OpenStack, Survey, SystemClock};
-use unprovision::core::Case;
+use unprovision::core::{Case, tag_name};
 use unprovision::guard::{Adapters, Settings};
 use unprovision::scope::Scopes;
 use unprovision_session::{did_you_mean, nearest};
@@ -87,7 +87,10 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
                 .before_anything(ask::confirm(&show::question(&planned)))
                 .await?;
         }
-        repair::repair(&cloud, guards, &planned, &asked.rules, signals.begin()).await?
+        let progress = Progress::new("repairing", "findings repaired", global.quiet);
+        let tell = |done, all| progress.tell(done, all);
+        let work = repair::repair(&cloud, guards, &planned, &asked.rules, signals.begin(), &tell);
+        progress.during(work).await?
     }
     .into_iter();
     let repairs = plans.into_iter().map(|plan| match plan {
@@ -199,10 +202,9 @@ impl Args {
         scopes: Scopes,
     ) -> anyhow::Result<(Asked, Survey)> {
         let asked = self.asked(&loaded.config, scopes).await?;
-        let progress = Progress::new("providers", quiet);
-        let survey = cloud
-            .audit_telling(&asked, &|done, all| progress.tell(done, all))
-            .await;
+        let progress = Progress::new("listing nodes and providers", "providers looked at", quiet);
+        let tell = |done, all| progress.tell(done, all);
+        let survey = progress.during(cloud.audit_telling(&asked, &tell)).await;
         drop(progress);
         let survey = survey.context("the audit is not complete, so nothing is said")?;
         if let Some(why) = survey.hides_nodes() {
@@ -221,6 +223,7 @@ impl Args {
                 grace: self.grace.signed(),
                 open: open.into_iter().map(strategy).collect(),
                 deep: self.deep || self.fix.needs_deep(),
+                tag: Some(tag_name(&config.tag)?),
             },
             concurrency: config.concurrency,
             scopes,

@@ -76,7 +76,9 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     let cases = open(&wired.orchestrator, &targets, first).await?;
     targets.iter().for_each(|target| target.tell(&wired));
     let subjects = targets.iter().map(Target::subject).collect::<Vec<_>>();
+    let counting = wired.counting(cases.len(), args.follow.until());
     let results = wired.orchestrator.run(&cases, args.follow.until(), stop).await;
+    drop(counting);
     args.follow.report(subjects, results)
 }
 

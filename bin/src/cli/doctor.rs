@@ -15,6 +15,7 @@ use self::advice::Advice;
 use self::judge::{Check, Verdict};
 use super::Global;
 use crate::output::{self, Format, plain};
+use crate::progress::Progress;
 use crate::stop::Signals;
 
 /// Something is missing.
@@ -49,7 +50,14 @@ struct Report {
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
     let loaded = global.load([])?;
     let signals = Signals::new()?;
-    let asked = async { anyhow::Ok(ask::everything(&loaded.config, &global.tls).await) };
+    let asked = async {
+        let progress = Progress::waiting("asking both services", global.quiet);
+        anyhow::Ok(
+            progress
+                .during(ask::everything(&loaded.config, &global.tls))
+                .await,
+        )
+    };
     let facts = signals.before_anything(asked).await?;
     let checks = judge::judge(&facts);
     let advice = advice::advise(&facts, &checks);

@@ -1,19 +1,23 @@
 //! `unprovision guard`: keeps Placement right while somebody else, usually Nova, tears nodes down.
 
+use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use unprovision::cloud::{Clock as _, SystemClock};
 use unprovision::guard::{Guard, Held, Pass, Settings};
 use unprovision::journal::{Journal, MemoryJournal};
-use unprovision::orchestrator::Progress;
+use unprovision::orchestrator::Progress as At;
 use unprovision::strategy;
 
 use super::Global;
 use crate::config::{Config, Flag, set};
 use crate::events::EventWriter;
-use crate::failure::{OTHER, Usage};
+use crate::failure::{OTHER, Usage, with_next};
 use crate::output::{self, Format, Row, Subject};
+use crate::progress::Progress;
 use crate::stop::{Pauses, Signals};
 
 /// Some node is held, stuck, or needs a person.
@@ -69,7 +73,8 @@ Examples:
 
 Exit status:
   0  stopped by a signal; --once: nothing is held, on its way or wrongly offered; stand-down: nothing of ours holds a node
-  1  the journal cannot be read; --once, stand-down: not everything could be looked at or carried on, also by a signal
+  1  the journal cannot be read; --once, stand-down: not everything could be looked at or carried on, also by a signal, or
+     Ironic shows no node at all
   2  bad usage or configuration
   3  --once: a node is held or on its way, or a person ought to look; stand-down: something of ours still holds a node";
 
@@ -111,21 +116,44 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
             Ok(code(incomplete.is_some(), !held.is_empty()))
         }
         None if args.once => {
-            let pass = guard.once(stop).await?;
+            let pass = tokio::select! {
+                pass = guard.once(stop) => pass?,
+                never = first_sweep(&guard, global.quiet) => match never {},
+            };
             drop(guard);
             events.into_iter().for_each(EventWriter::finish);
-            let code = code(incomplete(&pass, stop).is_some(), needs_somebody(&pass));
+            let incomplete = incomplete(&pass, stop);
+            if let Some(why) = &incomplete {
+                output::say(&format!("this pass is not complete: {why}"));
+            }
+            let code = code(incomplete.is_some(), needs_somebody(&pass));
             show(pass, args.output)?;
             Ok(code)
         }
         None => {
-            guard.run(stop).await?;
+            tokio::select! {
+                ended = guard.run(stop) => ended?,
+                never = first_sweep(&guard, global.quiet) => match never {},
+            }
             output::say(&format!("guard stopped: {}", guard.status()));
             drop(guard);
             events.into_iter().for_each(EventWriter::finish);
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Shows that the first look at everything goes on, which takes its time in a large cloud. It never ends.
+async fn first_sweep(guard: &Guard, quiet: bool) -> Infallible {
+    let progress = Progress::waiting("looking at all nodes for the first time", quiet);
+    let swept = async {
+        while guard.status().last_sweep.is_none() {
+            SystemClock.sleep(Duration::from_millis(100)).await;
+        }
+    };
+    progress.during(swept).await;
+    drop(progress);
+    std::future::pending().await
 }
 
 impl Args {
@@ -177,13 +205,25 @@ fn incomplete(pass: &Pass, stop: &CancellationToken) -> Option<String> {
     if stop.is_cancelled() {
         return Some("stopped before everything was looked at".to_owned());
     }
-    let failed = pass.failed.len();
-    (failed > 0).then(|| format!("{failed} nodes could not be looked at, or carried on"))
+    if let Some(why) = pass.sees_nothing {
+        return Some(why.to_owned());
+    }
+    let failed = pass.failed.iter();
+    let failed = failed.map(|(node, error)| format!("\n  node {node}: {}", with_next(error)));
+    let failed = failed.collect::<Vec<_>>();
+    let words = || {
+        format!(
+            "{} nodes could not be looked at, or carried on{}",
+            failed.len(),
+            failed.concat()
+        )
+    };
+    (!failed.is_empty()).then(words)
 }
 
 /// Whether some node is held or stuck, or has to be looked at by a person.
 fn needs_somebody(pass: &Pass) -> bool {
-    let open = |progress: Progress| !matches!(progress, Progress::Ended(_));
+    let open = |progress: At| !matches!(progress, At::Ended(_));
     let mut reports = pass.reports.iter();
     reports.any(|report| report.held || open(report.outcome)) || !pass.findings.is_empty()
 }

@@ -36,6 +36,7 @@ use unprovision::guard::Adapters;
 /// Takes OpenStack bare-metal nodes back to `available`, and keeps Placement from offering them before
 #[derive(Debug, clap::Parser)]
 #[command(name = "unprovision", version, arg_required_else_help = true, after_help = EXAMPLE)]
+#[command(color = clap::ColorChoice::Never)]
 pub(crate) struct Cli {
     #[command(flatten)]
     global: Global,
@@ -99,7 +100,7 @@ enum Command {
     Nodes(nodes::Args),
     /// List what the journal has open, or all of it
     Cases(cases::Args),
-    /// Tell the whole story of one node, from the journal
+    /// Tell the whole story of one node, from the journal; with --look also what it is now
     Show(show::Args),
     /// End a case by an operator's signed word
     Abandon(abandon::Args),
@@ -185,6 +186,11 @@ impl Global {
 
     async fn audited(&self, loaded: &Loaded) -> anyhow::Result<OpenStack> {
         wire::audited(&loaded.config, &self.tls).await
+    }
+
+    /// The cloud, and which one it is.
+    async fn located(&self, loaded: &Loaded) -> anyhow::Result<(OpenStack, String)> {
+        wire::located(&loaded.config, &self.tls).await
     }
 
     /// What looks at both services, and can do nothing else.

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::Global;
 use crate::config::{Config, HumanDuration};
 use crate::output::{self, plain};
+use crate::progress::Progress;
 use crate::shape::Shape;
 use crate::wire;
 
@@ -100,7 +101,7 @@ impl Looker {
             .into_iter()
             .map(|case| (case.node, case.strategy))
             .collect::<BTreeMap<_, _>>();
-        let lists = self.0.lists(&BTreeSet::new()).await;
+        let lists = self.0.lists(&BTreeSet::new(), None).await;
         let lists = lists.context("the nodes could not be listed")?;
         let mut rows = join(lists)
             .into_iter()
@@ -121,7 +122,9 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     if args.watch {
         return watch::run(&args, &looker, &loaded).await;
     }
-    let rows = looker.rows(&args, &loaded.config).await?;
+    let progress = Progress::waiting("listing nodes and providers", global.quiet);
+    let rows = progress.during(looker.rows(&args, &loaded.config)).await?;
+    drop(progress);
     args.shape.print(&rows, &COLUMNS, || table(&rows))?;
     Ok(ExitCode::SUCCESS)
 }

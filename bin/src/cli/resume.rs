@@ -61,7 +61,9 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         .iter()
         .for_each(|subject| wired.tell(subject, "is taken up again"));
     let until = args.follow.until();
+    let counting = wired.counting(subjects.len(), until);
     let results = wired.orchestrator.resume(&limits, until, stop).await;
+    drop(counting);
     args.follow.report(subjects, results)
 }
 

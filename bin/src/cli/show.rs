@@ -1,17 +1,26 @@
-//! `unprovision show NODE`: the whole story of one node, from the journal alone.
+//! `unprovision show NODE`: the whole story of one node, from the journal alone, or with a look at what it is now.
 
+mod look;
+
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use serde::Serialize;
-use unprovision::core::{Case, CaseState, Entry};
+use unprovision::NodeUuid;
+use unprovision::cloud::{Cloud as _, OpenStack, Reads};
+use unprovision::core::{Case, CaseState, Entry, Observation};
 use unprovision::journal::shown;
+use unprovision::orchestrator::RunError;
 use unprovision_session::{did_you_mean, nearest};
 
+use self::look::Look;
 use super::cases::{self, Row, Told};
 use super::{Global, follow};
 use crate::failure::Usage;
 use crate::observer;
 use crate::output::{self, Format, plain};
+use crate::stop::Signals;
 
 /// Options of `show`.
 #[derive(Debug, clap::Args)]
@@ -20,16 +29,21 @@ pub(crate) struct Args {
     /// A node, by name or UUID; also by the instance's or the case's UUID
     #[arg(value_name = "NODE", value_parser = follow::node)]
     node: String,
+    /// Also look at the node, its provider and its allocations now, and say what comes next; also of a node without a case
+    #[arg(long)]
+    look: bool,
     /// How it is shown on standard output
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
 
 const EXAMPLE: &str = "\
-Example:
+Examples:
   unprovision show node-0001
+  unprovision show node-0001 --look
 
-Only the journal is read: what was seen, decided, done and answered, and what it is at.";
+Without --look only the journal is read: what was seen, decided, done and answered, and what it was at when something was
+written down last. With --look both services are asked as well; nothing is changed.";
 
 /// A case with all of its entries.
 #[derive(Debug, Serialize)]
@@ -38,25 +52,139 @@ struct Story<'a> {
     row: Row,
     /// What would lift by hand what may still hold the provider.
     commands: Vec<String>,
+    #[serde(flatten)]
+    now: Now<'a>,
     /// All entries, as they are in the journal.
     entries: &'a [Entry],
 }
 
+/// What a look adds to a case; nothing where none was asked for.
+#[derive(Debug, Default, Serialize)]
+struct Now<'a> {
+    /// Both services.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    look: Option<&'a Look>,
+    /// What comes next; nothing where it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    /// Why the node was not looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_looked_at: Option<String>,
+}
+
+/// What was seen of the nodes, and of which cloud.
+#[derive(Debug, Default)]
+struct Seen {
+    nodes: BTreeMap<NodeUuid, (Observation, Look)>,
+    elsewhere: BTreeMap<NodeUuid, String>,
+}
+
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
     let loaded = global.load([])?;
-    let told = find(&args.node, &loaded.config.journal).await?;
-    match args.output {
+    let found = find(&args.node, &loaded.config.journal).await;
+    if !args.look {
+        return show(&found?, &Seen::default(), args.output);
+    }
+    let signals = Signals::new()?;
+    let look = async {
+        let (cloud, here) = global.located(&loaded).await?;
+        match found {
+            Ok(told) => Ok((Seen::of(&told, &cloud, &here).await?, told)),
+            // A node need not have a case to be looked at.
+            Err(unknown) if unknown.is::<Usage>() => match node_of(&args.node, &cloud).await? {
+                Some(node) => {
+                    let mut seen = Seen::default();
+                    seen.look(node, &args.node, &[], &cloud).await?;
+                    Ok((seen, Vec::new()))
+                }
+                None => Err(unknown.context("Ironic does not know it either, or does not show it")),
+            },
+            Err(error) => Err(error),
+        }
+    };
+    let (seen, told) = signals.before_anything(look).await?;
+    show(&told, &seen, args.output)
+}
+
+async fn node_of(word: &str, cloud: &OpenStack) -> anyhow::Result<Option<NodeUuid>> {
+    let found = cloud.find(word).await;
+    let found = found.with_context(|| format!("node {word} could not be looked up"))?;
+    Ok(found.map(|node| node.uuid))
+}
+
+impl Seen {
+    async fn of(told: &[Told], cloud: &OpenStack, here: &str) -> anyhow::Result<Self> {
+        let mut seen = Self::default();
+        for Told { case, .. } in told {
+            let begun = case.cloud.as_deref().filter(|begun| *begun != here);
+            if let Some(begun) = begun {
+                let other = RunError::OtherCloud {
+                    node: case.node,
+                    begun: begun.to_owned(),
+                    here: here.to_owned(),
+                };
+                seen.elsewhere.insert(case.node, other.to_string());
+            } else if !seen.nodes.contains_key(&case.node) {
+                let of_node = told.iter().map(|told| &told.case);
+                let cases = of_node
+                    .filter(|other| other.node == case.node)
+                    .collect::<Vec<_>>();
+                let name = output::node_name(case.found.name.as_deref(), case.node);
+                seen.look(case.node, &name, &cases, cloud).await?;
+            }
+        }
+        Ok(seen)
+    }
+
+    async fn look(
+        &mut self,
+        node: NodeUuid,
+        name: &str,
+        cases: &[&Case],
+        cloud: &OpenStack,
+    ) -> anyhow::Result<()> {
+        let seen = cloud.observe(node, Reads::everything()).await;
+        let seen = seen.with_context(|| {
+            format!("node {name} could not be looked at; without --look the journal alone is shown")
+        })?;
+        let look = Look::new(node, &seen, cases);
+        self.nodes.insert(node, (seen, look));
+        Ok(())
+    }
+
+    fn now(&self, case: &Case) -> Now<'_> {
+        let seen = self.nodes.get(&case.node);
+        Now {
+            look: seen.map(|(_, look)| look),
+            next: seen.and_then(|(seen, _)| look::next(case, seen)),
+            not_looked_at: self.elsewhere.get(&case.node).cloned(),
+        }
+    }
+}
+
+fn show(told: &[Told], seen: &Seen, format: Format) -> anyhow::Result<ExitCode> {
+    let looks = seen.nodes.values().map(|(_, look)| look);
+    match format {
+        Format::Json if told.is_empty() => {
+            let looks = looks.map(|look| Now {
+                look: Some(look),
+                ..Now::default()
+            });
+            output::print(&serde_json::to_string_pretty(&looks.collect::<Vec<_>>())?)?;
+        }
         Format::Json => {
             let stories = told.iter().map(|told| Story {
                 row: told.row(),
                 commands: commands(&told.case),
+                now: seen.now(&told.case),
                 entries: &told.entries,
             });
             output::print(&serde_json::to_string_pretty(&stories.collect::<Vec<_>>())?)?;
         }
         Format::Table => {
-            let stories = told.iter().map(story).collect::<Vec<_>>();
-            output::print(&stories.join("\n\n"))?;
+            let stories = told.iter().map(|told| story(told, &seen.now(&told.case)));
+            let all = stories.chain(looks.map(Look::text)).collect::<Vec<_>>();
+            output::print(&all.join("\n\n"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -87,7 +215,7 @@ fn commands(case: &Case) -> Vec<String> {
 }
 
 /// A line for each entry, told as the case was at that time.
-fn story(told: &Told) -> String {
+fn story(told: &Told, now: &Now<'_>) -> String {
     let case = &told.case;
     let name = output::node_name(case.found.name.as_deref(), case.node);
     let leaves = case
@@ -117,6 +245,9 @@ fn story(told: &Told) -> String {
         false => "",
     };
     text.push_str(&format!("\n  now: {state}{held}: {}", plain(&row.reason)));
+    for words in now.next.iter().chain(&now.not_looked_at) {
+        text.push_str(&format!("\n  {}", plain(words)));
+    }
     for command in commands(case) {
         text.push_str(&format!(
             "\n    once the node is free, by hand: {}",

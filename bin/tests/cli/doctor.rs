@@ -189,6 +189,32 @@ async fn an_ironic_without_placement_is_told_what_is_enough() {
     );
 }
 
+/// A broker is no need: the guard works without, only slower.
+#[tokio::test]
+async fn the_broker_is_told_as_it_is() {
+    let cloud = Cloud::start(quick(1)).await;
+    let none = ask(&cloud).await;
+    let says = "no broker is configured: the guard works, and finds nodes by looking";
+    assert!(none.assert_code(0).stdout.contains(says), "{}", none.stdout);
+    let dead = cloud
+        .command(&["doctor", "-o", "json"])
+        .env(
+            "UNPROVISION_NOTIFICATIONS__URL",
+            "amqp://guest:hunter2@127.0.0.1:1/",
+        )
+        .spawn()
+        .unwrap();
+    let ran = finish(dead).await;
+    ran.assert_code(0);
+    for words in [
+        "a broker is configured, and the guard would hear nothing of it",
+        "cannot be reached",
+    ] {
+        assert!(ran.stdout.contains(words), "`{words}` in {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
+}
+
 #[tokio::test]
 async fn the_journal_and_the_clock_are_looked_at() {
     let cloud = Cloud::start(quick(1)).await;

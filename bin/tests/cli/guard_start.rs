@@ -137,3 +137,21 @@ async fn standing_down_ends_as_it_says() {
     let json = cloud.run(&["guard", "stand-down", "-o", "json"]).await;
     assert!(json.assert_code(0).rows().is_empty(), "{json:?}");
 }
+
+/// It cannot be said of a cloud that hides its nodes that nothing is held there.
+#[tokio::test]
+async fn a_guard_that_sees_no_node_says_so_and_does_not_call_it_clean() {
+    let cloud = Cloud::with_nova_traits(quick(1)).await;
+    for node in cloud.sandbox().nodes() {
+        cloud.sandbox().with(|world, _| world.remove_node(node));
+    }
+    for args in [
+        &["guard", "--once"][..],
+        &["-q", "guard", "--once"],
+        &["guard", "stand-down"],
+    ] {
+        let ran = cloud.run(args).await;
+        ran.assert_code(1)
+            .assert_says(&["Ironic shows no node at all", "system scope"]);
+    }
+}

@@ -120,6 +120,12 @@ impl Keystone {
             message.push_str(": ");
             message.extend(self.without_secrets(words).chars().take(MAX_MESSAGE));
         }
+        if let Some(id) = headers
+            .get("x-openstack-request-id")
+            .and_then(|id| id.to_str().ok())
+        {
+            message.push_str(&format!(" [{id}]"));
+        }
         self.error(kind, &message).with_status(status)
     }
 

@@ -66,6 +66,19 @@ impl World {
         });
     }
 
+    /// The provider carries the tag from now on, and the node where it shall.
+    pub fn tag(&mut self, node: Uuid, tag: &str, on_node: bool) {
+        self.placement.traits.insert(tag.to_owned());
+        if on_node {
+            self.edit_node(node, |node| {
+                node.traits.insert(tag.to_owned());
+            });
+        }
+        self.edit_provider(node, |provider| {
+            provider.traits.insert(tag.to_owned());
+        });
+    }
+
     /// A consumer holds one unit of the provider from now on, whether there is room or not.
     pub fn allocate(&mut self, provider: Uuid, consumer: Uuid, project: &str, kind: Option<&str>) {
         let class = self.class_of_provider(provider);

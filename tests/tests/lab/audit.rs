@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use unprovision::NodeUuid;
 use unprovision::audit::{Finding, FindingKind as Kind, Remedy, Rules};
 use unprovision::cloud::{Asked, Clock, Mended, OpenStack, SystemClock};
-use unprovision::core::{GUARD_PROJECT, GUARD_USER, guard_consumer};
+use unprovision::core::{DEFAULT_TAG, GUARD_PROJECT, GUARD_USER, guard_consumer};
 use unprovision::guard::{Adapters, Guard, Settings, Unobserved};
 use unprovision::journal::{Journal, MemoryJournal, read_open};
 use unprovision::scope::Scopes;
@@ -39,6 +39,7 @@ impl Site {
                 grace: SignedDuration::from_millis(1),
                 open: open.map(|case| (case.node, case.strategy)).collect(),
                 deep,
+                tag: Some(DEFAULT_TAG.parse().unwrap()),
             },
             concurrency: NonZeroUsize::new(4).unwrap(),
             scopes: Scopes::default(),

@@ -37,6 +37,8 @@ pub struct Finding {
     pub consumers: Option<BTreeSet<ConsumerUuid>>,
     /// The provider's traits.
     pub traits: Option<BTreeSet<TraitName>>,
+    /// The tag that is left, where it is about that.
+    pub tag: Option<TraitName>,
     /// How long it has been so, at most, in seconds; nothing where nobody knows.
     pub age_s: Option<i64>,
     /// What exactly is wrong.
@@ -64,6 +66,8 @@ pub enum Remedy {
     Release,
     /// Nobody knows who set the reservation; it is lifted all the same.
     LiftReservation,
+    /// Nobody knows who set the tag; it is taken from the node and the provider all the same.
+    Untag,
     /// The consumer gives up this provider.
     DropAllocation {
         /// The consumer.
@@ -83,6 +87,7 @@ impl Remedy {
             }
             Self::Release => "release it once the node is free, by the guard's rules",
             Self::LiftReservation => "if no operator reserved it, lift the reservation",
+            Self::Untag => "if no operator set the tag, take it off the node and the provider",
             Self::DropAllocation { .. } => "if no scheduler knows the consumer, drop its allocation",
             Self::DeleteProvider => "if the node is gone for good, delete the provider",
         }
@@ -93,7 +98,7 @@ impl Remedy {
         match self {
             Self::ByHand => None,
             Self::Guard => Some(kind),
-            Self::Release | Self::LiftReservation => Some(FindingKind::StaleHold),
+            Self::Release | Self::LiftReservation | Self::Untag => Some(FindingKind::StaleHold),
             Self::DropAllocation { .. } => Some(FindingKind::AllocationWithoutInstance),
             Self::DeleteProvider => Some(FindingKind::ProviderOrphaned),
         }

@@ -18,6 +18,8 @@ pub struct Lists {
     pub providers: Vec<ResourceProvider>,
     /// The providers with a free unit, by class; for each class that some node has.
     pub offered: BTreeMap<ResourceClass, BTreeSet<ProviderUuid>>,
+    /// The providers that carry the tag, where one is looked for.
+    pub tagged: BTreeSet<ProviderUuid>,
 }
 
 /// A node and its provider, as far as there are both.
@@ -33,6 +35,8 @@ pub struct Subject {
     pub namesake: Option<ProviderUuid>,
     /// The classes of nodes of which Placement offers a unit.
     pub offered: BTreeSet<ResourceClass>,
+    /// Whether the provider carries the tag.
+    pub tagged: bool,
     /// What a closer look showed; all above is from that look then.
     pub look: Option<Look>,
 }
@@ -58,6 +62,7 @@ pub fn join(lists: Lists) -> Vec<Subject> {
         nodes,
         providers,
         offered,
+        tagged,
     } = lists;
     let mut classes: BTreeMap<ProviderUuid, BTreeSet<ResourceClass>> = BTreeMap::new();
     for (class, offering) in offered {
@@ -85,6 +90,7 @@ pub fn join(lists: Lists) -> Vec<Subject> {
             provider: by_uuid.remove(&node.uuid.0),
             namesake: namesakes.get(&node.uuid).copied(),
             offered: classes.remove(&ProviderUuid(node.uuid.0)).unwrap_or_default(),
+            tagged: tagged.contains(&ProviderUuid(node.uuid.0)),
             node: Some(node),
             look: None,
         });
@@ -93,6 +99,7 @@ pub fn join(lists: Lists) -> Vec<Subject> {
         uuid,
         node: None,
         offered: classes.remove(&provider.uuid).unwrap_or_default(),
+        tagged: tagged.contains(&provider.uuid),
         provider: Some(provider),
         namesake: None,
         look: None,
@@ -116,6 +123,7 @@ impl Subject {
             provider,
             namesake: None,
             offered: BTreeSet::new(),
+            tagged: false,
             look: None,
         };
         bare.seen(look)

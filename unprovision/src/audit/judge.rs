@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ironic_client::{Node, NodeUuid, ProvisionState};
 use jiff::{SignedDuration, Timestamp};
-use placement_client::{ConsumerUuid, ProviderAllocations, ResourceClass};
+use placement_client::{ConsumerUuid, ProviderAllocations, ResourceClass, TraitName};
 
 use super::words::Told;
 use super::{Finding, FindingKind, Remedy, Subject};
@@ -21,6 +21,8 @@ pub struct Rules {
     pub open: BTreeMap<NodeUuid, String>,
     /// Whether to look for the kinds that take a request for each provider.
     pub deep: bool,
+    /// The trait that marks a node as not to be used yet, where one is looked for.
+    pub tag: Option<TraitName>,
 }
 
 impl Rules {
@@ -86,7 +88,27 @@ fn of_node(subject: &Subject, node: &Node, rules: &Rules) -> Vec<Told> {
     } else if rules.deep {
         told.extend(deep(subject, node, &class, rules));
     }
+    told.extend(tagged(subject, node, rules));
     told
+}
+
+/// A tag that no case explains: as long as it stays, nobody who forbids it gets the node (rule 7). It goes only from a free one.
+fn tagged(subject: &Subject, node: &Node, rules: &Rules) -> Option<Told> {
+    let tag = rules.tag.as_ref()?;
+    let on_provider = match subject.view().and_then(|view| view.traits.as_ref()) {
+        Some(read) => read.traits.contains(tag),
+        None => subject.tagged,
+    };
+    let on_node = subject.look.is_some() && node.traits.contains(tag.as_str());
+    (on_provider || on_node).then_some(Told {
+        kind: FindingKind::StaleHold,
+        remedy: if is_free(node) {
+            Remedy::Untag
+        } else {
+            Remedy::ByHand
+        },
+        is_about_tag: true,
+    })
 }
 
 /// The bug. What is in use is not ours to correct (rule 2), and what has a case is the case's.
@@ -96,10 +118,7 @@ fn offered(node: &Node, has_case: bool) -> Told {
         _ if has_case => Remedy::ByHand,
         Road::Leaving | Road::NotFree(_) | Road::Free => Remedy::Guard,
     };
-    Told {
-        kind: FindingKind::OfferedNotFree,
-        remedy,
-    }
+    Told::with(FindingKind::OfferedNotFree, remedy)
 }
 
 /// Nobody needs these in Placement yet.
@@ -157,10 +176,7 @@ fn hidden(subject: &Subject, class: &ResourceClass, rules: &Rules) -> Option<Tol
         (true, false) => Remedy::LiftReservation,
         (false, _) => Remedy::ByHand,
     };
-    Some(Told {
-        kind: FindingKind::FreeNotOffered,
-        remedy,
-    })
+    Some(Told::with(FindingKind::FreeNotOffered, remedy))
 }
 
 /// Somebody holds the provider of a node without an instance.
@@ -168,14 +184,11 @@ fn held_without_instance(view: &ProviderView) -> Told {
     let mut consumers = view.holders.keys();
     match (consumers.next(), consumers.next(), view.our_hold()) {
         (_, Some(_), _) => Told::by_hand(FindingKind::TwoConsumers),
-        (_, None, Some(_)) => Told {
-            kind: FindingKind::StaleHold,
-            remedy: Remedy::Release,
-        },
-        (Some(consumer), None, None) => Told {
-            kind: FindingKind::AllocationWithoutInstance,
-            remedy: Remedy::DropAllocation { consumer: *consumer },
-        },
+        (_, None, Some(_)) => Told::with(FindingKind::StaleHold, Remedy::Release),
+        (Some(consumer), None, None) => Told::with(
+            FindingKind::AllocationWithoutInstance,
+            Remedy::DropAllocation { consumer: *consumer },
+        ),
         (None, None, None) => Told::by_hand(FindingKind::AllocationWithoutInstance),
     }
 }
@@ -199,10 +212,7 @@ fn deep(subject: &Subject, node: &Node, class: &ResourceClass, rules: &Rules) ->
             Road::InUse | Road::NotFree(_) => Remedy::ByHand,
             Road::Leaving | Road::Free => Remedy::Release,
         };
-        return Some(Told {
-            kind: FindingKind::StaleHold,
-            remedy,
-        });
+        return Some(Told::with(FindingKind::StaleHold, remedy));
     }
     match (road, node.instance_uuid) {
         // On its way out of the instance, whose allocation goes at its owner's time, and protects the node until then.
@@ -231,8 +241,5 @@ fn orphan(subject: &Subject) -> Option<Told> {
         true => Remedy::DeleteProvider,
         false => Remedy::ByHand,
     };
-    Some(Told {
-        kind: FindingKind::ProviderOrphaned,
-        remedy,
-    })
+    Some(Told::with(FindingKind::ProviderOrphaned, remedy))
 }

@@ -29,7 +29,7 @@ pub enum FindingKind {
     TwoConsumers,
     /// The provider has nothing that could be offered.
     InventoryEmpty,
-    /// A consumer of ours holds the provider, and the journal has no open case for it.
+    /// A consumer of ours holds the provider, or it carries the tag, and the journal has no open case for it.
     StaleHold,
 }
 

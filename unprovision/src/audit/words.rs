@@ -2,7 +2,7 @@
 
 use ironic_client::NodeUuid;
 use jiff::Timestamp;
-use placement_client::{ConsumerUuid, ResourceClass};
+use placement_client::{ConsumerUuid, ResourceClass, TraitName};
 use uuid::Uuid;
 
 use super::{Finding, FindingKind, Remedy, Rules, Subject};
@@ -13,14 +13,21 @@ use crate::core::{ProviderView, Road, by_hand, road, why_not_free};
 pub(super) struct Told {
     pub(super) kind: FindingKind,
     pub(super) remedy: Remedy,
+    /// Whether it is the tag that is left, not an allocation.
+    pub(super) is_about_tag: bool,
 }
 
 impl Told {
-    pub(super) fn by_hand(kind: FindingKind) -> Self {
+    pub(super) fn with(kind: FindingKind, remedy: Remedy) -> Self {
         Self {
             kind,
-            remedy: Remedy::ByHand,
+            remedy,
+            is_about_tag: false,
         }
+    }
+
+    pub(super) fn by_hand(kind: FindingKind) -> Self {
+        Self::with(kind, Remedy::ByHand)
     }
 
     pub(super) fn finding(self, subject: &Subject, rules: &Rules) -> Finding {
@@ -37,9 +44,11 @@ impl Told {
             subject,
             class: class.as_ref(),
             kind: self.kind,
+            tag: rules.tag.as_ref().filter(|_| self.is_about_tag),
         };
         Finding {
             kind: self.kind,
+            tag: told.tag.cloned(),
             node: subject.uuid,
             name: node
                 .and_then(|node| node.name.clone())
@@ -69,6 +78,7 @@ struct Teller<'a> {
     subject: &'a Subject,
     class: Option<&'a ResourceClass>,
     kind: FindingKind,
+    tag: Option<&'a TraitName>,
 }
 
 impl Teller<'_> {
@@ -174,6 +184,9 @@ impl Teller<'_> {
             },
             FindingKind::TwoConsumers => format!("{} hold the provider", self.held_by()),
             FindingKind::InventoryEmpty => format!("the provider has nothing of {}", self.class()),
+            FindingKind::StaleHold if let Some(tag) = self.tag => {
+                format!("the tag {tag} is set, and the journal has no open case")
+            }
             FindingKind::StaleHold => {
                 format!(
                     "{}, which is ours, holds the provider, and the journal has no open case",
@@ -229,6 +242,9 @@ impl Teller<'_> {
             FindingKind::InstanceWithoutAllocation => "give the instance its allocation back",
             FindingKind::TwoConsumers => "see which of them exists; the other one's allocation goes",
             FindingKind::InventoryEmpty => "see why no nova-compute fills it, or fill it",
+            FindingKind::StaleHold if self.tag.is_some() => {
+                "it keeps a node that is not free from whoever forbids the tag: once it is free, audit again"
+            }
             FindingKind::StaleHold if self.is_in_use() => {
                 "somebody deployed around Placement: see who, before you lift anything"
             }
@@ -277,6 +293,7 @@ impl Teller<'_> {
                 )]
             }
             FindingKind::InstanceWithoutAllocation => self.heal().into_iter().chain(self.give_up()).collect(),
+            FindingKind::StaleHold if let Some(tag) = self.tag => self.untag(tag),
             FindingKind::AllocationWithoutInstance | FindingKind::TwoConsumers | FindingKind::StaleHold => {
                 self.give_up()
             }
@@ -311,6 +328,24 @@ impl Teller<'_> {
             commands.extend(by_hand(self.node(), Some(consumer), None));
         }
         commands
+    }
+
+    /// The node first: what Nova copies from it comes back otherwise. Placement takes all traits that shall stay at once.
+    fn untag(&self, tag: &TraitName) -> Vec<String> {
+        let node = self.node();
+        let on_node = self.subject.node.as_ref();
+        let on_node = on_node.is_some_and(|node| node.traits.contains(tag.as_str()));
+        let from_node = on_node.then(|| format!("openstack baremetal node remove trait {node} {tag}"));
+        let traits = self.view().and_then(|view| view.traits.as_ref());
+        let stay = traits.into_iter().flat_map(|read| read.traits.iter());
+        let stay = stay
+            .filter(|name| *name != tag)
+            .map(|name| format!(" --trait {name}"));
+        let set = format!(
+            "openstack resource provider trait set {node}{}",
+            stay.collect::<String>()
+        );
+        from_node.into_iter().chain([set]).collect()
     }
 
     fn total(&self) -> u32 {

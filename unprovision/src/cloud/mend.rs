@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ironic_client::{NodeField, NodeFilter};
+use ironic_client::{Node, NodeField, NodeFilter};
 use placement_client::{ConsumerAllocations, ConsumerUuid, ProviderUuid};
 
 use super::{CloudError, OpenStack};
@@ -28,7 +28,7 @@ impl OpenStack {
         let subject = Subject::of(finding.node, self.look_closer(finding.node).await?);
         Ok(findings(&subject, rules)
             .iter()
-            .any(|now| now.kind == finding.kind))
+            .any(|now| (now.kind, &now.tag) == (finding.kind, &finding.tag)))
     }
 
     /// Repairs a finding by the one write that [`Finding::remedy`] names, if it is still so at this moment. What the guard's
@@ -51,6 +51,7 @@ impl OpenStack {
                     self.placement.replace_inventories(provider, &inventories).await?;
                 }
             }
+            Remedy::Untag => self.untag(&subject, rules).await?,
             Remedy::DropAllocation { consumer } => {
                 if let Some(node) = self.carrier(consumer).await? {
                     return Ok(Mended::Left(format!("node {node} carries instance {consumer}")));
@@ -72,8 +73,27 @@ impl OpenStack {
     /// The subject as it is now, where the same is to be done about it as before.
     async fn still(&self, finding: &Finding, rules: &Rules) -> Result<Option<Subject>, CloudError> {
         let subject = Subject::of(finding.node, self.look_closer(finding.node).await?);
-        let same = |now: &Finding| (now.kind, now.remedy) == (finding.kind, finding.remedy);
+        let same =
+            |now: &Finding| (now.kind, now.remedy, &now.tag) == (finding.kind, finding.remedy, &finding.tag);
         Ok(findings(&subject, rules).iter().any(same).then_some(subject))
+    }
+
+    /// The node first: what Nova copies from it would come back otherwise.
+    async fn untag(&self, subject: &Subject, rules: &Rules) -> Result<(), CloudError> {
+        let Some(tag) = &rules.tag else { return Ok(()) };
+        let carries = |node: &Node| node.traits.contains(tag.as_str());
+        if let Some(node) = subject.node.as_ref().filter(|node| carries(node)) {
+            self.ironic.remove_node_trait(node.uuid, tag.as_str()).await?;
+        }
+        let view = subject.look.as_ref().and_then(|look| look.view.as_ref());
+        let traits = view.and_then(|view| view.traits.clone());
+        if let Some(mut traits) = traits.filter(|read| read.traits.contains(tag)) {
+            traits.traits.remove(tag);
+            self.placement
+                .replace_provider_traits(ProviderUuid(subject.uuid), &traits)
+                .await?;
+        }
+        Ok(())
     }
 
     /// The node that carries this instance, wherever it is.

@@ -9,7 +9,7 @@ use futures::TryStreamExt;
 use futures::future::try_join_all;
 use futures::stream;
 use ironic_client::{Node, NodeField, NodeUuid};
-use placement_client::{ErrorKind as PlacementKind, ProviderFilter, ProviderUuid};
+use placement_client::{ErrorKind as PlacementKind, ProviderFilter, ProviderUuid, TraitName};
 use uuid::Uuid;
 
 use super::{CloudError, Fleet, OpenStack, Reads, classes};
@@ -83,7 +83,7 @@ impl Survey {
 }
 
 impl OpenStack {
-    /// Looks for what does not fit. One list of nodes (in pages), one of providers, one for each resource class; then
+    /// Looks for what does not fit. One list of nodes (in pages), one of providers, one of those with the tag, one for each resource class; then
     /// [`LOOKS`] closer looks at most, or with [`Rules::deep`] one request for each provider and closer looks at all that are
     /// not plainly right.
     ///
@@ -104,7 +104,9 @@ impl OpenStack {
         asked: &Asked,
         tell: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Survey, CloudError> {
-        let lists = self.lists(&asked.scopes.reads()).await?;
+        let lists = self
+            .lists(&asked.scopes.reads(), asked.rules.tag.as_ref())
+            .await?;
         let mut subjects = join(lists);
         if let Some(only) = &asked.only {
             let is_in = |node: &Node| {
@@ -207,15 +209,20 @@ impl OpenStack {
         }
     }
 
-    /// What both services list; of the nodes also these fields.
+    /// What both services list; of the nodes also these fields, and which providers carry the tag, if one is named.
     ///
     /// # Errors
     ///
     /// Where one of the lists could not be read to its end.
-    pub async fn lists(&self, also: &BTreeSet<NodeField>) -> Result<Lists, CloudError> {
+    pub async fn lists(
+        &self,
+        also: &BTreeSet<NodeField>,
+        tag: Option<&TraitName>,
+    ) -> Result<Lists, CloudError> {
         let all = ProviderFilter::default();
         let providers = async { Ok::<_, CloudError>(self.placement.list_providers(&all).await?) };
-        let (providers, nodes) = futures::try_join!(providers, self.all_nodes(also))?;
+        let (providers, tagged, nodes) =
+            futures::try_join!(providers, self.tagged(tag), self.all_nodes(also))?;
         let offered = try_join_all(classes(&nodes).into_iter().map(|class| async move {
             let offering = self.offered(&class).await?;
             let providers = offering.into_iter().map(|node| ProviderUuid(node.0)).collect();
@@ -225,6 +232,24 @@ impl OpenStack {
             offered: offered.await?.into_iter().collect(),
             nodes,
             providers,
+            tagged,
         })
+    }
+
+    /// The providers that carry the tag, in one request.
+    async fn tagged(&self, tag: Option<&TraitName>) -> Result<BTreeSet<ProviderUuid>, CloudError> {
+        let Some(tag) = tag else {
+            return Ok(BTreeSet::new());
+        };
+        let carrying = ProviderFilter {
+            required: [tag.clone()].into(),
+            ..ProviderFilter::default()
+        };
+        match self.placement.list_providers(&carrying).await {
+            Ok(providers) => Ok(providers.into_iter().map(|provider| provider.uuid).collect()),
+            // Placement does not know the trait: nobody carries it.
+            Err(error) if error.kind == PlacementKind::BadRequest => Ok(BTreeSet::new()),
+            Err(error) => Err(error.into()),
+        }
     }
 }

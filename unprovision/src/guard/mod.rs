@@ -149,6 +149,8 @@ pub struct Pass {
     pub findings: Vec<(NodeUuid, String)>,
     /// Nodes that could not be looked at, or whose case could not be carried on.
     pub failed: Vec<(NodeUuid, RunError)>,
+    /// Why nothing can be said of the cloud, if so: Ironic shows no node at all.
+    pub sees_nothing: Option<&'static str>,
 }
 
 /// Asks for a node to be looked at.
@@ -248,6 +250,7 @@ impl Guard {
         drop(attention);
         let mut pass = Pass::default();
         self.tend(wanted, Until::Settled, stop, Some(&mut pass)).await;
+        pass.sees_nothing = (self.memory.nodes() == Some(0)).then_some(notice::SEES_NOTHING);
         pass.findings = self.memory.findings();
         Ok(pass)
     }

@@ -47,6 +47,8 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// Ironic shows no node at all: there is nothing to guard, or these credentials do not see it.
+    SeesNothing,
     /// Nothing is released or closed until a sweep is as it should be (rule 13).
     Distrusts(String),
     /// Sweeps are as they should be again.
@@ -79,6 +81,9 @@ pub enum Notice {
     Status(Box<Status>),
 }
 
+pub(super) const SEES_NOTHING: &str = "Ironic shows no node at all; if there are any, these credentials do not see them: all nodes \
+                            are seen with a system scope";
+
 impl Notice {
     /// Whether somebody has to do something.
     pub fn is_alarm(&self) -> bool {
@@ -110,6 +115,7 @@ impl fmt::Display for Notice {
             Self::Finding { node, what } => write!(f, "finding: node {node}: {what}"),
             Self::Trouble { node, why } => write!(f, "node {node}, tried again: {why}"),
             Self::Blind { what, why } => write!(f, "the {what} failed, tried again: {why}"),
+            Self::SeesNothing => f.write_str(SEES_NOTHING),
             Self::Distrusts(why) => write!(f, "ALARM: nothing is released or closed: {why}"),
             Self::Trusts => f.write_str("sweeps are complete again; releases go on"),
             Self::Alarm(why) => write!(f, "ALARM: nothing is written any more: {why}"),

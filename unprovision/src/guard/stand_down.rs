@@ -4,6 +4,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::notice::SEES_NOTHING;
 use super::{Guard, Pass};
 use crate::NodeUuid;
 use crate::cloud::Reads;
@@ -35,7 +36,7 @@ impl Guard {
         self.can_tell_scopes().await?;
         let (attention, wanted) = mpsc::unbounded_channel();
         self.carry_on(&attention).await?;
-        let hidden = self.hidden().await?;
+        let (nodes, hidden) = self.hidden().await?;
         let mut held = Vec::new();
         for node in hidden {
             if self.memory.case_of(node).is_some() {
@@ -59,7 +60,10 @@ impl Guard {
             });
         }
         drop(attention);
-        let mut pass = Pass::default();
+        let mut pass = Pass {
+            sees_nothing: (nodes == 0).then_some(SEES_NOTHING),
+            ..Pass::default()
+        };
         self.tend(wanted, Until::Settled, stop, Some(&mut pass)).await;
         for report in pass.reports.iter().filter(|report| report.held) {
             held.push(self.still_held(report.node, &report.reason).await?);

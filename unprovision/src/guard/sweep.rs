@@ -10,7 +10,7 @@ use unprovision_session::in_full;
 
 use super::assign::Assigned;
 use super::looks::is_same;
-use super::{Attention, Guard};
+use super::{Attention, Guard, Notice};
 use crate::cloud::{CloudError, classes};
 use crate::core::{Road, road};
 use crate::orchestrator::Waits;
@@ -75,6 +75,9 @@ impl Guard {
         let nodes = self.fleet.all_nodes(&self.settings.scopes.reads()).await?;
         let classes = classes(nodes.iter().filter(|node| self.is_looked_at(node)));
         let offered = self.offered(classes.iter()).await?;
+        if nodes.is_empty() && self.memory.nodes() != Some(0) {
+            self.notice(&Notice::SeesNothing);
+        }
         let trusted = self.is_plausible(nodes.len());
         if trusted {
             let is_free = |node: &Node| road(node) == Road::Free;
@@ -104,13 +107,13 @@ impl Guard {
         Ok(())
     }
 
-    /// The guarded nodes that nobody uses, and that Placement does not offer.
-    pub(super) async fn hidden(&self) -> Result<Vec<NodeUuid>, CloudError> {
+    /// How many nodes there are, and the guarded ones that nobody uses and Placement does not offer.
+    pub(super) async fn hidden(&self) -> Result<(usize, Vec<NodeUuid>), CloudError> {
         let nodes = self.fleet.all_nodes(&self.settings.scopes.reads()).await?;
         let ours = nodes.iter().filter(|node| self.is_guarded(node));
         let offered = self.offered(classes(ours.clone()).iter()).await?;
         let hidden = ours.filter(|node| road(node) != Road::InUse && !offered.contains(&node.uuid));
-        Ok(hidden.map(|node| node.uuid).collect())
+        Ok((nodes.len(), hidden.map(|node| node.uuid).collect()))
     }
 
     /// Only what Placement offers, of the classes that the last sweep saw.

@@ -16,6 +16,7 @@ pub(crate) fn rules() -> Rules {
         grace: secs(300),
         open: BTreeMap::new(),
         deep: false,
+        tag: None,
     }
 }
 
@@ -44,6 +45,7 @@ fn lists(nodes: &[Node], providers: &[ResourceProvider], offered: &[(ResourceCla
         nodes: nodes.to_vec(),
         providers: providers.to_vec(),
         offered: by_class,
+        tagged: BTreeSet::new(),
     }
 }
 

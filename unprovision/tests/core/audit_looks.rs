@@ -2,9 +2,9 @@
 
 use ironic_client::{Node, ProvisionState};
 use jiff::Timestamp;
-use placement_client::{ConsumerUuid, ProviderAllocations, ResourceClass, UnitsOf};
+use placement_client::{ConsumerUuid, ProviderAllocations, ResourceClass, TraitName, UnitsOf};
 use unprovision::audit::{Finding, FindingKind, Look, Remedy, Rules, Subject, findings, is_plainly_right};
-use unprovision::core::ProviderView;
+use unprovision::core::{DEFAULT_TAG, ProviderView};
 
 use crate::audit::{listed, rules};
 use crate::build::{
@@ -19,6 +19,7 @@ fn subject(node: Option<Node>) -> Subject {
         provider: Some(listed(NODE.0, &NODE.to_string())),
         namesake: None,
         offered: [class()].into(),
+        tagged: false,
         look: None,
     }
 }
@@ -129,6 +130,43 @@ fn a_closer_look_tells_what_hides_a_free_node() {
 }
 
 /// The scheduler claims a node before anything of the node changes.
+/// Rule 7: it goes only from a free node, and only where somebody says so; beside a hold of ours it is a finding of its own.
+#[test]
+fn a_tag_without_a_case_is_a_finding_by_itself() {
+    let tag: TraitName = DEFAULT_TAG.parse().unwrap();
+    let tagging = || Rules {
+        tag: Some(tag.clone()),
+        ..deep()
+    };
+    let tagged = |view: ProviderView| view.with_traits(&[DEFAULT_TAG]);
+    let untag = Some((FindingKind::StaleHold, Remedy::Untag));
+    assert_eq!(one(free(), tagged(provider()), &tagging()), untag);
+    assert_eq!(
+        one(free(), tagged(provider()), &deep()),
+        None,
+        "none is looked for"
+    );
+    let mut on_node = free();
+    on_node.traits.insert(DEFAULT_TAG.to_owned());
+    assert_eq!(one(on_node, provider(), &tagging()), untag, "Nova copies it");
+    let by_hand = Some((FindingKind::StaleHold, Remedy::ByHand));
+    assert_eq!(
+        one(in_use(), tagged(provider().held_by(instance())), &tagging()),
+        by_hand
+    );
+    let open = Rules {
+        open: [(NODE, "trait-tagging".to_owned())].into(),
+        ..tagging()
+    };
+    assert_eq!(one(free(), tagged(provider()), &open), None);
+    let both = found(free(), tagged(provider().held_by(guard())), &tagging());
+    let both = both.iter().map(|finding| (finding.remedy, finding.tag.is_some()));
+    assert_eq!(
+        both.collect::<Vec<_>>(),
+        [(Remedy::Release, false), (Remedy::Untag, true)]
+    );
+}
+
 #[test]
 fn a_young_allocation_is_a_claim_and_no_finding() {
     for view in [provider().held_by(stranger()), provider().held_by(guard())] {
@@ -329,7 +367,7 @@ fn a_finding_tells_all_that_is_known() {
     let expected = serde_json::json!({
         "kind": "allocation-without-instance", "node": NODE, "name": "node-1", "provision_state": "available",
         "maintenance": false, "instance": null, "resource_class": "CUSTOM_BAREMETAL", "total": 1, "reserved": 0,
-        "used": 1, "consumers": [STRANGER], "traits": ["CUSTOM_GOLD"], "age_s": 9_999,
+        "used": 1, "consumers": [STRANGER], "traits": ["CUSTOM_GOLD"], "tag": null, "age_s": 9_999,
         "what": format!("{STRANGER} holds the provider, and the node carries no instance"),
         "why": "the unit is lost, to a consumer that no node carries",
         "advice": "if no scheduler knows the consumer, drop its allocation: `unprovision audit --fix allocation-without-instance`",

@@ -12,7 +12,7 @@ use unprovision::guard::{Adapters, Guard, Pass, Settings};
 use unprovision::journal::read_open;
 use unprovision_session::Class;
 
-use crate::failure::Usage;
+use crate::failure::{Usage, with_next};
 
 /// Which findings may be repaired, and whether it is only said.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,8 +20,8 @@ pub(super) struct Fix {
     /// Repair findings of these kinds
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind, conflicts_with = "fix_all")]
     fix: Vec<FindingKind>,
-    /// Repair all that can be repaired without deleting anything: an allocation or a provider is only deleted where --fix
-    /// names the kind
+    /// Repair all that is safe: offered-not-free, and free-not-offered where Nova made the provider. An allocation or a provider
+    /// is only deleted, and a hold, tag or reservation that nobody explains only lifted, where --fix names the kind
     #[arg(long)]
     fix_all: bool,
     /// Do not ask
@@ -117,13 +117,14 @@ pub(super) fn is_guards(finding: &Finding) -> bool {
     matches!(finding.remedy, Remedy::Guard | Remedy::Release)
 }
 
-/// Repairs these findings. What became of each, by its place in the list.
+/// Repairs these findings, and tells how many are done with. What became of each, by its place in the list.
 pub(super) async fn repair(
     cloud: &OpenStack,
     guards: Option<(Adapters, Settings)>,
     planned: &[&Finding],
     rules: &Rules,
     stop: &CancellationToken,
+    tell: &dyn Fn(usize, usize),
 ) -> anyhow::Result<Vec<Repair>> {
     let mut rules = rules.clone();
     let nodes = planned.iter().filter(|finding| is_guards(finding));
@@ -145,7 +146,8 @@ pub(super) async fn repair(
     };
     let words = words(&pass);
     let mut became = Vec::with_capacity(planned.len());
-    for finding in planned {
+    for (done, finding) in planned.iter().enumerate() {
+        tell(done, planned.len());
         became.push(match is_guards(finding) {
             _ if stop.is_cancelled() => Repair::Left("stopped".to_owned()),
             true => checked(cloud, finding, &rules, words.get(&finding.node)).await,
@@ -153,8 +155,8 @@ pub(super) async fn repair(
                 Ok(Mended::Done) => checked(cloud, finding, &rules, None).await,
                 Ok(Mended::Left(why)) => Repair::Left(why),
                 // Placement has refused it for what somebody did since the look.
-                Err(error) if error.class == Class::Conflict => Repair::Left(error.to_string()),
-                Err(error) => Repair::Failed(error.to_string()),
+                Err(error) if error.class == Class::Conflict => Repair::Left(with_next(&error)),
+                Err(error) => Repair::Failed(with_next(&error)),
             },
         });
     }
@@ -168,7 +170,7 @@ fn words(pass: &Pass) -> BTreeMap<uuid::Uuid, Result<String, String>> {
         words.insert(node.0, Err(why.clone()));
     }
     for (node, error) in &pass.failed {
-        words.insert(node.0, Err(error.to_string()));
+        words.insert(node.0, Err(with_next(error)));
     }
     for report in &pass.reports {
         words.insert(
@@ -191,7 +193,7 @@ async fn checked(
         None => finding.remedy.words().to_owned(),
     };
     match (cloud.is_still_so(finding, rules).await, said) {
-        (Err(error), _) => Repair::Failed(error.to_string()),
+        (Err(error), _) => Repair::Failed(with_next(&error)),
         (Ok(true), Some(Err(why))) => Repair::Failed(why.clone()),
         (Ok(true), _) => Repair::Left(format!("it is still so: {}", said_words())),
         (Ok(false), _) => Repair::Done(said_words()),

@@ -9,7 +9,7 @@ use super::Row;
 use crate::output::{self, plain};
 
 /// The columns, which are the keys of the JSON.
-pub(super) const COLUMNS: [&str; 19] = [
+pub(super) const COLUMNS: [&str; 20] = [
     "kind",
     "node",
     "name",
@@ -22,6 +22,7 @@ pub(super) const COLUMNS: [&str; 19] = [
     "used",
     "consumers",
     "traits",
+    "tag",
     "age_s",
     "what",
     "why",

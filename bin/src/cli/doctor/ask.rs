@@ -20,10 +20,11 @@ use unprovision_session::{
     ApiError, HttpTransport, Microversion, Service, Transport, TransportError, VersionRange, in_full,
 };
 
-use super::facts::{Facts, Side, Step, Tried};
+use super::facts::{BrokerState, Facts, Side, Step, Tried};
 use super::fleet::{Cleaning, Fleet, Provider};
 use super::journal;
 use crate::config::Config;
+use crate::failure::chain;
 use crate::wire::{self, Tls};
 
 /// So many nodes are looked at closer.
@@ -53,6 +54,8 @@ pub(super) async fn everything(config: &Config, tls: &Tls) -> Facts {
         let looks = stream::iter(worth.into_iter().take(LOOKS).map(|uuid| cloud.look_closer(uuid)));
         let looks = looks.buffered(config.concurrency.get()).collect::<Vec<_>>().await;
         fleet.seen = looks.iter().flatten().filter_map(Provider::of).collect();
+        let failed = looks.iter().find_map(|look| look.as_ref().err());
+        fleet.unseen = failed.map(|error| in_full(error, ": "));
     }
     Facts {
         in_ironic: in_ironic(ironic_client.as_ref(), &nodes).await,
@@ -60,6 +63,7 @@ pub(super) async fn everything(config: &Config, tls: &Tls) -> Facts {
         ironic: ironic.side,
         placement: placement.side,
         fleet,
+        broker: broker(config).await,
         journal: journal::look(&config.journal, here.as_deref(), SystemClock.now()).await,
         strategy: config.strategy.clone(),
     }
@@ -181,7 +185,7 @@ async fn nodes(way: &Way, client: Option<&IronicClient>, fleet: &mut Fleet) -> V
     };
     match client.list_nodes(&NodeFilter::default(), &NodeField::ALL).await {
         Err(error) => {
-            fleet.nodes = Some(Err(error.to_string()));
+            fleet.nodes = Some(Err(in_full(&error, ": ")));
             Vec::new()
         }
         Ok(nodes) => {
@@ -238,9 +242,18 @@ async fn providers(client: Option<&PlacementClient>, fleet: &mut Fleet) -> Vec<R
             providers
         }
         Err(error) => {
-            fleet.providers = Some(Err(error.to_string()));
+            fleet.providers = Some(Err(in_full(&error, ": ")));
             Vec::new()
         }
+    }
+}
+
+/// Looks whether the guard would hear anything; nothing is declared there.
+async fn broker(config: &Config) -> BrokerState {
+    match wire::try_broker(config).await {
+        Ok(None) => BrokerState::None,
+        Ok(Some(name)) => BrokerState::Reached(name),
+        Err(error) => BrokerState::Trouble(chain(&error, ": ")),
     }
 }
 

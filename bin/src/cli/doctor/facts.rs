@@ -17,6 +17,7 @@ pub(super) struct Facts {
     /// What was tried in Placement, and what came of it.
     pub(super) in_placement: Vec<(InPlacement, Tried)>,
     pub(super) fleet: Fleet,
+    pub(super) broker: BrokerState,
     pub(super) journal: JournalState,
     /// The strategy that is configured.
     pub(super) strategy: String,
@@ -63,6 +64,17 @@ pub(super) enum Tried {
     Forbidden(String),
     /// Nobody knows, and why.
     Unclear(String),
+}
+
+/// The broker with Ironic's notifications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum BrokerState {
+    /// None is configured.
+    None,
+    /// It lets us in and has Ironic's exchange; its name.
+    Reached(String),
+    /// Nothing would be heard of it, and why.
+    Trouble(String),
 }
 
 /// The journal.

@@ -21,6 +21,8 @@ pub(super) struct Fleet {
     pub(super) orphans: usize,
     /// Nodes in use that were looked at closer; or some node, where none is in use.
     pub(super) seen: Vec<Provider>,
+    /// Why one of those could not be looked at.
+    pub(super) unseen: Option<String>,
     pub(super) cleaning: Cleaning,
     /// How many conductors there are, and how many of them are alive; where Ironic tells.
     pub(super) conductors: Option<(usize, usize)>,

@@ -73,11 +73,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Check> {
     checks.extend(estate::lists(&facts.fleet));
     checks.extend(estate::nova(&facts.fleet));
     checks.extend(estate::cleaning(&facts.fleet));
-    checks.push(Check::new(
-        "broker",
-        Verdict::Note,
-        "no broker is configured: a guard looks at the nodes instead, twice a second",
-    ));
+    checks.push(estate::broker(&facts.broker));
     checks.push(estate::journal(&facts.journal));
     checks
 }

@@ -54,6 +54,19 @@ impl Link {
     }
 }
 
+/// Looks whether a guard would get as far as its queue.
+pub(super) async fn try_out(url: &BrokerUrl, settings: &RabbitMqSettings) -> Result<(), String> {
+    let failed = |stage| move |error| words(&error, stage, settings);
+    let connection = connect(url, settings).await.map_err(failed(Stage::Connecting))?;
+    let channel = connection
+        .create_channel()
+        .await
+        .map_err(failed(Stage::Connecting))?;
+    look_for_the_exchange(&channel, settings)
+        .await
+        .map_err(failed(Stage::LookingForTheExchange))
+}
+
 async fn connect(url: &BrokerUrl, settings: &RabbitMqSettings) -> lapin::Result<Connection> {
     let properties = ConnectionProperties::default().with_connection_name("unprovision guard".into());
     let tls = OwnedTLSConfig {

@@ -79,6 +79,26 @@ impl RabbitMq {
     pub fn new(settings: RabbitMqSettings, clock: Arc<dyn Clock>) -> Self {
         Self { settings, clock }
     }
+
+    /// Whether one of the brokers lets us in and has Ironic's exchange; which, or why none does. Nothing is declared there.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with each of them, in words without secrets.
+    pub async fn try_out(&self) -> Result<String, String> {
+        let mut wrong = Vec::new();
+        for url in &self.settings.urls {
+            let tried = tokio::select! {
+                tried = link::try_out(url, &self.settings) => tried,
+                () = self.clock.sleep(link::PATIENCE) => Err(format!("no answer within {:?}", link::PATIENCE)),
+            };
+            match tried {
+                Ok(()) => return Ok(format!("RabbitMQ at {url}")),
+                Err(why) => wrong.push(format!("{url}: {why}")),
+            }
+        }
+        Err(wrong.join("; "))
+    }
 }
 
 impl EventSource for RabbitMq {

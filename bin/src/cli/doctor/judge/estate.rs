@@ -1,6 +1,6 @@
 //! What the nodes, their providers and the journal mean.
 
-use super::super::facts::{JournalFound, JournalState};
+use super::super::facts::{BrokerState, JournalFound, JournalState};
 use super::super::fleet::{Fleet, Nova};
 use super::{Check, Verdict};
 
@@ -70,7 +70,11 @@ fn paired(fleet: &Fleet, nodes: usize) -> Check {
 pub(super) fn nova(fleet: &Fleet) -> Option<Check> {
     let looked = fleet.seen.len();
     let (verdict, says) = match fleet.nova() {
-        Nova::Unknown => return None,
+        Nova::Unknown => {
+            let unseen = fleet.unseen.as_ref()?;
+            let says = format!("whether there is one, and what it does, could not be looked at: {unseen}");
+            return Some(Check::new("nova", Verdict::Unknown, says));
+        }
         Nova::None => (
             Verdict::Fits,
             "no trace of a Nova: no provider has its traits, nor an instance's allocation",
@@ -99,6 +103,30 @@ pub(super) fn nova(fleet: &Fleet) -> Option<Check> {
         verdict,
         format!("{says} ({looked} providers looked at)"),
     ))
+}
+
+/// The guard needs none: it only hears sooner with it.
+pub(super) fn broker(state: &BrokerState) -> Check {
+    let about = "broker";
+    match state {
+        BrokerState::None => Check::new(
+            about,
+            Verdict::Note,
+            "no broker is configured: the guard works, and finds nodes by looking, twice a second",
+        )
+        .but("to hear sooner, set `notifications.url` to Ironic's RabbitMQ"),
+        BrokerState::Reached(name) => Check::new(
+            about,
+            Verdict::Fits,
+            format!("{name} lets us in and has Ironic's exchange: the guard hears what happens"),
+        ),
+        BrokerState::Trouble(why) => Check::new(
+            about,
+            Verdict::Note,
+            format!("a broker is configured, and the guard would hear nothing of it: {why}"),
+        )
+        .but("the guard works all the same, and finds nodes by looking; correct the section `notifications`, or the broker"),
+    }
 }
 
 pub(super) fn cleaning(fleet: &Fleet) -> Vec<Check> {

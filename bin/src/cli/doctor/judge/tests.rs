@@ -4,7 +4,7 @@ use placement_client::Right as InPlacement;
 use unprovision_session::{Microversion, Standing, VersionRange};
 
 use super::super::advice::advise;
-use super::super::facts::{JournalFound, JournalState};
+use super::super::facts::{BrokerState, JournalFound, JournalState};
 use super::super::fleet::{Cleaning, Fleet, Provider};
 use super::*;
 
@@ -61,6 +61,7 @@ fn good() -> Facts {
             conductors: Some((2, 2)),
             ..Fleet::default()
         },
+        broker: BrokerState::None,
         journal: JournalState {
             place: "/j".to_owned(),
             found: JournalFound::Absent(Ok(())),
