@@ -224,7 +224,7 @@ fn requests(sandbox: &Sandbox, before: usize) -> BTreeMap<&'static str, usize> {
     for line in log
         .requests()
         .skip(before)
-        .filter(|line| !["/", "/v1", "/v1/"].contains(&&*line.path))
+        .filter(|line| !["/", "/v1", "/v1/"].contains(&line.path))
     {
         let path = line.path.split('?').next().unwrap_or_default();
         let kind = match (line.path.contains("resources="), path) {

@@ -87,3 +87,26 @@ async fn brokers_are_tried_in_turn() {
         unprovision::events::Said::Listens
     );
 }
+
+/// The doctor tries it out: as far as Ironic's exchange, and nothing is made there.
+#[tokio::test]
+async fn a_broker_is_tried_out_without_a_trace() {
+    let broker = broker();
+    let mut settings = broker.settings("tried").unwrap();
+    let without = crate::common::source(settings.clone()).try_out().await;
+    let without = without.unwrap_err();
+    assert!(without.contains("no exchange `tried-"), "{without}");
+    let _ironic = broker.ironic(&settings).await.unwrap();
+    let mut first_is_down = settings.clone();
+    let down = "amqp://guest:hunter2@127.0.0.1:1/".parse().unwrap();
+    first_is_down.urls.insert(0, down);
+    let source = crate::common::source(first_is_down);
+    let reached = source.try_out().await.unwrap();
+    assert!(
+        reached.starts_with("RabbitMQ at amqp://") && !reached.contains("127.0.0.1:1/"),
+        "{reached}"
+    );
+    // No queue was left there that has other limits.
+    settings.max_length += 1;
+    listen_once(&settings).await;
+}

@@ -1,6 +1,6 @@
 //! C23: drift on real services, planted by plain calls: each kind is found and nothing else, and repaired.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -133,6 +133,22 @@ impl Site {
         }
     }
 
+    /// The tag, on the node and its provider.
+    async fn tag(&self, node: Uuid) {
+        self.placement(Method::PUT, &format!("/traits/{DEFAULT_TAG}"), Value::Null)
+            .await;
+        let generation = &self.api.inventories(node).await.unwrap()["resource_provider_generation"];
+        let traits = json!({ "resource_provider_generation": generation, "traits": [DEFAULT_TAG] });
+        self.placement(Method::PUT, &format!("/resource_providers/{node}/traits"), traits)
+            .await;
+        self.ironic(
+            Method::PUT,
+            &format!("/v1/nodes/{node}/traits/{DEFAULT_TAG}"),
+            Value::Null,
+        )
+        .await;
+    }
+
     /// What the finding tells a person to do.
     async fn by_hand(&self, finding: &Finding) {
         let (node, class) = (finding.node, Some(self.class.as_str()));
@@ -208,7 +224,7 @@ async fn site(prefix: &str, count: usize, in_use: usize) -> (Site, Vec<Uuid>) {
 
 #[tokio::test]
 async fn c23_planted_drift_is_found_and_repaired() {
-    let (site, nodes) = site(&Lab::unique("drift"), 12, 2).await;
+    let (site, nodes) = site(&Lab::unique("drift"), 13, 2).await;
     assert_eq!(
         site.found(true).await,
         BTreeSet::new(),
@@ -218,17 +234,17 @@ async fn c23_planted_drift_is_found_and_repaired() {
     let others = Kind::ALL
         .into_iter()
         .filter(|kind| !about_instances.contains(kind));
-    let planted = about_instances
-        .into_iter()
-        .chain(others)
-        .zip(nodes)
-        .collect::<BTreeMap<_, _>>();
+    let tagged = nodes[12];
+    let planted = about_instances.into_iter().chain(others).zip(nodes);
+    let mut planted = planted.collect::<BTreeSet<_>>();
     for (kind, node) in &planted {
         site.plant(*kind, *node).await;
     }
+    // A hold, and a tag.
+    site.tag(tagged).await;
+    planted.insert((Kind::StaleHold, tagged));
     // Placement tells the age of an allocation in whole seconds.
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
-    let planted = planted.into_iter().collect::<BTreeSet<_>>();
     assert_eq!(site.found(true).await, planted);
     assert_eq!(site.found(true).await, planted, "two runs are equal");
     let shallow = site.found(false).await;
@@ -238,6 +254,10 @@ async fn c23_planted_drift_is_found_and_repaired() {
             .filter(|(kind, _)| !kind.is_deep())
             .all(|found| shallow.contains(found)),
         "{shallow:?}"
+    );
+    assert!(
+        shallow.contains(&(Kind::StaleHold, tagged)),
+        "a tag takes no look at each provider"
     );
 
     let cloud = Arc::new(site.cloud.clone());

@@ -315,3 +315,33 @@ fn scopes_clocks_and_the_journal_are_told() {
         "only what Nova does"
     );
 }
+
+#[test]
+fn a_broker_is_told_as_it_is_and_is_no_need() {
+    for (state, verdict, words) in [
+        (
+            BrokerState::None,
+            Verdict::Note,
+            "the guard works, and finds nodes by looking",
+        ),
+        (
+            BrokerState::Reached("RabbitMQ at amqp://r".to_owned()),
+            Verdict::Fits,
+            "RabbitMQ at amqp://r lets us in",
+        ),
+        (
+            BrokerState::Trouble("it cannot be reached".to_owned()),
+            Verdict::Note,
+            "would hear nothing of it: it cannot be reached",
+        ),
+    ] {
+        let facts = Facts {
+            broker: state,
+            ..good()
+        };
+        let checks = judge(&facts);
+        let broker = checks.iter().find(|check| check.about == "broker").unwrap();
+        assert_eq!(broker.verdict, verdict);
+        assert!(broker.says.contains(words), "{}", broker.says);
+    }
+}
