@@ -18,7 +18,9 @@ pub(crate) use duration::HumanDuration;
 #[cfg(feature = "sandbox")]
 pub(crate) use layers::load_flags;
 pub(crate) use layers::{Environment, Flag, Loaded, Setting, load};
-pub(crate) use notifications::{Notifications, authorities};
+pub(crate) use notifications::Notifications;
+#[cfg(feature = "rabbitmq")]
+pub(crate) use notifications::authorities;
 pub(crate) use scope::Scope;
 
 /// All settings. Text that is empty counts as not set, so that every key can be written down.

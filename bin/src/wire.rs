@@ -19,7 +19,7 @@ use unprovision_session::{
     Auth, Clouds, ConfigError, HttpTransport, HttpTransportBuilder, RetryPolicy, Service, Transport,
 };
 
-use crate::config::{self, Config, authorities, set};
+use crate::config::{self, Config, set};
 use crate::failure::Usage;
 use crate::observer::{Alarms, Lines};
 use crate::output::Subject;
@@ -180,7 +180,7 @@ fn rabbitmq(
     let settings = RabbitMqSettings {
         urls,
         authorities: set(&ours.ca_file)
-            .map(|path| authorities(Path::new(path)).map_err(Usage))
+            .map(|path| config::authorities(Path::new(path)).map_err(Usage))
             .transpose()?,
         exchange: ours.exchange.clone(),
         topic: ours.topic.clone(),
