@@ -6,10 +6,13 @@ mod layers;
 mod notifications;
 mod scope;
 
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use unprovision::core::{DEFAULT_TAG, GUARD_PROJECT, GUARD_USER};
+use unprovision::journal::shown;
 use unprovision::strategy;
 use unprovision_session::did_you_mean;
 
@@ -34,7 +37,7 @@ pub(crate) struct Config {
     /// The trait that marks a node for `trait-tagging`.
     pub(crate) tag: String,
     /// The journal's file, or `memory:`.
-    pub(crate) journal: String,
+    pub(crate) journal: Place,
     /// How long a node is waited for.
     pub(crate) deadline: HumanDuration,
     /// How often nodes that are waited for are looked at.
@@ -57,6 +60,31 @@ pub(crate) struct Config {
     pub(crate) log: Log,
     /// Which nodes are guarded, and how; none: the whole cloud.
     pub(crate) scope: Vec<Scope>,
+}
+
+/// Where a journal is. That of a server may hold a password.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Place(String);
+
+impl Deref for Place {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Place {
+    fn from(place: String) -> Self {
+        Self(place)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(self))
+    }
 }
 
 /// How to reach one service, where `clouds.yaml` and the catalog do not say it right.
@@ -137,7 +165,7 @@ impl Default for Config {
             os_cloud: String::new(),
             strategy: default_strategy.to_owned(),
             tag: DEFAULT_TAG.to_owned(),
-            journal: String::new(),
+            journal: Place::default(),
             deadline: HumanDuration::from_secs(72 * 3600),
             poll: HumanDuration::from_secs(1),
             concurrency: NonZeroUsize::MIN.saturating_add(15),

@@ -216,10 +216,19 @@ pub(crate) fn is_there(place: &str) -> bool {
 
 /// The journal where there is one: whoever only reads it makes none.
 pub(crate) async fn journal_if_any(place: &str) -> anyhow::Result<Option<Arc<dyn Journal>>> {
-    Ok(match is_there(place) {
-        true => Some(journal(place).await?),
-        false => None,
-    })
+    fn any<J: Journal + 'static>(
+        opened: Result<Option<J>, JournalError>,
+    ) -> Result<Option<Arc<dyn Journal>>, JournalError> {
+        Ok(opened?.map(|opened| Arc::new(opened) as _))
+    }
+    let opened = match (place, scheme(place)) {
+        ("", _) => Ok(None),
+        (IN_MEMORY, _) => Ok(Some(Arc::new(MemoryJournal::new()) as _)),
+        (url, "postgres" | "postgresql") => any(PostgresJournal::open_to_read(url).await),
+        (url, "mysql" | "mariadb") => any(MariaDbJournal::open_to_read(url).await),
+        (path, _) => any(SqliteJournal::open_to_read(Path::new(path)).await),
+    };
+    opened.context("the journal cannot be read")
 }
 
 /// The cases that the journal has open; none where there is no journal.
@@ -353,6 +362,10 @@ fn builder(own: &config::Service, service: Service, auth: Auth) -> HttpTransport
     }
 }
 
+fn scheme(place: &str) -> &str {
+    place.split_once("://").map_or("", |(scheme, _)| scheme)
+}
+
 async fn journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
     let journal = open_journal(place).await?;
     #[cfg(feature = "crash-points")]
@@ -361,8 +374,7 @@ async fn journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
 }
 
 async fn open_journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
-    let scheme = place.split_once("://").map_or("", |(scheme, _)| scheme);
-    let opened: Result<Arc<dyn Journal>, JournalError> = match (place, scheme) {
+    let opened: Result<Arc<dyn Journal>, JournalError> = match (place, scheme(place)) {
         ("", _) => {
             return Err(Usage(
                 "nobody says where the journal is: set `journal`, XDG_STATE_HOME or HOME".to_owned(),

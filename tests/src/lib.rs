@@ -8,6 +8,7 @@ pub mod fuzz;
 pub mod lab;
 pub mod model;
 pub mod proxy;
+pub mod relay;
 pub mod rig;
 pub mod sandbox;
 pub mod simulate;

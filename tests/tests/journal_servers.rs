@@ -14,7 +14,7 @@ use futures::TryStreamExt;
 use jiff::Timestamp;
 use sqlx::{Connection, MySqlConnection, PgConnection};
 use unprovision::core::{CaseId, Entry, Event};
-use unprovision::journal::Seq;
+use unprovision::journal::{Seq, read_open};
 use unprovision_testkit::conformance::journal::{run_all, run_shared};
 use unprovision_testkit::conformance::older;
 use unprovision_testkit::lab::journals::{Database, Server};
@@ -145,6 +145,27 @@ async fn a_journal_of_layout_1_keeps_its_cases() {
             text.contains("newer version (layout 9, this one knows 2)"),
             "{text}"
         );
+    }
+}
+
+/// Nothing is made in an empty database, and an older journal stays as it is; of a newer one nothing is read.
+#[tokio::test]
+async fn whoever_only_reads_changes_nothing() {
+    for kind in Server::ALL {
+        let database = Database::new(kind).await;
+        assert!(database.open_to_read().await.unwrap().is_none(), "{kind:?}");
+        assert!(database.tables().await.is_empty(), "{kind:?}");
+        for statement in layout_1(kind).into_iter().chain(older::entries_of_layout_1()) {
+            database.run(&statement).await;
+        }
+        let older = database.open_to_read().await.unwrap().unwrap();
+        assert_eq!(read_open(&*older).await.unwrap().len(), 1, "{kind:?}");
+        assert_eq!(database.tables().await.len(), 2, "{kind:?}: no leases are made");
+        drop(database.open().await);
+        assert_eq!(database.tables().await.len(), 3, "{kind:?}");
+        database.run("INSERT INTO layout (layout) VALUES (3)").await;
+        let text = in_full(&database.open_to_read().await.unwrap_err());
+        assert!(text.contains("newer version"), "{text}");
     }
 }
 

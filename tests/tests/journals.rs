@@ -185,6 +185,34 @@ async fn a_file_of_layout_1_keeps_its_cases() {
     assert_eq!(layout, 2, "an older program refuses it from now on");
 }
 
+#[tokio::test]
+async fn whoever_only_reads_makes_no_file_and_changes_none() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("state/journal.db");
+    assert!(SqliteJournal::open_to_read(&path).await.unwrap().is_none());
+    assert!(!path.parent().unwrap().exists());
+    let path = dir.path().join("journal.db");
+    for (layout, there) in [(0, false), (1, true)] {
+        std::fs::write(&path, empty_database(layout)).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let opened = SqliteJournal::open_to_read(&path).await.unwrap();
+        assert_eq!(opened.is_some(), there, "layout {layout}");
+        drop(opened);
+        assert_eq!(std::fs::read(&path).unwrap(), before, "layout {layout}");
+    }
+    std::fs::write(&path, empty_database(3)).unwrap();
+    let error = SqliteJournal::open_to_read(&path).await.unwrap_err();
+    assert!(error.to_string().contains("newer version"), "{error}");
+    let path = dir.path().join("written.db");
+    sqlite(&path)
+        .await
+        .append(CASE, Seq(0), &[entry()])
+        .await
+        .unwrap();
+    let journal = SqliteJournal::open_to_read(&path).await.unwrap().unwrap();
+    assert_eq!(journal.read(CASE).await.unwrap(), [entry()]);
+}
+
 /// Also for root, whom permissions do not stop: a folder that is a file, and one of the kernel's.
 #[tokio::test]
 async fn a_place_that_cannot_be_written_is_named() {

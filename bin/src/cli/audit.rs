@@ -136,7 +136,7 @@ async fn guards(
     if !planned.iter().any(|finding| repair::is_guards(finding)) {
         return Ok(None);
     }
-    if loaded.config.journal == IN_MEMORY {
+    if &*loaded.config.journal == IN_MEMORY {
         let words = format!(
             "what is held must outlive this process, and `{IN_MEMORY}` does not; set `journal` to a file"
         );

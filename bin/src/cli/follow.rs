@@ -40,7 +40,7 @@ pub(super) struct Follow {
 impl Follow {
     /// Refuses what cannot be carried on later.
     pub(super) fn check(&self, config: &Config) -> Result<(), Usage> {
-        if self.no_wait && config.journal == IN_MEMORY {
+        if self.no_wait && &*config.journal == IN_MEMORY {
             return Err(Usage(format!(
                 "with --no-wait the journal must outlive this process, and `{IN_MEMORY}` does not; set `journal` to a file"
             )));

@@ -119,7 +119,7 @@ fn extract(mut figment: Figment, env: &Environment, flags: &[Flag]) -> Result<Lo
     let mut config: Config = figment
         .extract_lossy()
         .map_err(|error| explain(&figment, error))?;
-    config.journal = journal(&config, env);
+    config.journal = journal(&config, env).into();
     config.check().map_err(|(key, problem)| ConfigError::Invalid {
         key: key.to_owned(),
         from: from(&figment, key),

@@ -377,13 +377,23 @@ fn a_journal_in_the_home_may_be_written_with_a_tilde() {
             .config
             .journal
     };
-    assert_eq!(journal("journal = '~/j.sqlite'"), "/home/u/j.sqlite");
-    assert_eq!(journal("journal = 'memory:'"), "memory:");
+    assert_eq!(&*journal("journal = '~/j.sqlite'"), "/home/u/j.sqlite");
+    assert_eq!(&*journal("journal = 'memory:'"), "memory:");
     assert!(journal("").ends_with("/unprovision/journal.sqlite"));
     let own = [("HOME", "/home/u"), ("XDG_STATE_HOME", "/state")];
     let config = load_text("", &own, &[]).unwrap().config;
     assert_eq!(
-        config.journal, "/state/unprovision/journal.sqlite",
+        &*config.journal, "/state/unprovision/journal.sqlite",
         "also for root"
     );
+}
+
+#[test]
+fn debug_shows_no_password_of_the_journals_server() {
+    let place = "mysql://me:very-secret@db/journal?password=secret";
+    let config = load_text(&format!("journal = '{place}'"), &[], &[])
+        .unwrap()
+        .config;
+    let debug = format!("{config:?}");
+    assert!(debug.contains("mysql://me@db/journal") && !debug.contains("secret"));
 }

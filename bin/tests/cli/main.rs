@@ -21,6 +21,7 @@ mod outcomes;
 mod progress;
 mod refused;
 mod repairs;
+mod replicas;
 mod secrets;
 mod seen;
 mod shaped;

@@ -5,6 +5,7 @@
     reason = "a failure here is a failure of the test that asks"
 )]
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
@@ -65,6 +66,25 @@ impl Database {
         Self { server, url, name }
     }
 
+    /// Where its server listens.
+    ///
+    /// # Panics
+    ///
+    /// Where its URL has no address.
+    pub fn address(&self) -> SocketAddr {
+        self.place().parse().unwrap()
+    }
+
+    /// Its URL, with its server at another address.
+    pub fn at(&self, address: SocketAddr) -> String {
+        self.url.replacen(self.place(), &address.to_string(), 1)
+    }
+
+    fn place(&self) -> &str {
+        let after_login = self.url.rsplit('@').next().unwrap_or_default();
+        after_login.split('/').next().unwrap_or_default()
+    }
+
     /// A journal in it.
     ///
     /// # Panics
@@ -84,6 +104,50 @@ impl Database {
             Server::PostgreSql => Arc::new(PostgresJournal::open(url).await?),
             Server::MariaDb => Arc::new(MariaDbJournal::open(url).await?),
         })
+    }
+
+    /// The journal in it for whoever only reads.
+    ///
+    /// # Errors
+    ///
+    /// Those of the journal.
+    pub async fn open_to_read(&self) -> Result<Option<Arc<dyn Journal>>, JournalError> {
+        Ok(match self.server {
+            Server::PostgreSql => PostgresJournal::open_to_read(&self.url)
+                .await?
+                .map(|opened| Arc::new(opened) as _),
+            Server::MariaDb => MariaDbJournal::open_to_read(&self.url)
+                .await?
+                .map(|opened| Arc::new(opened) as _),
+        })
+    }
+
+    /// The names of its tables.
+    ///
+    /// # Panics
+    ///
+    /// Where it cannot be asked.
+    pub async fn tables(&self) -> Vec<String> {
+        const ALL: &str =
+            "SELECT CAST(table_name AS CHAR(64)) FROM information_schema.tables WHERE table_schema = ";
+        match self.server {
+            Server::PostgreSql => {
+                let mut connection = PgConnection::connect(&self.url).await.unwrap();
+                let names = AssertSqlSafe(format!("{ALL}'public' ORDER BY 1"));
+                sqlx::query_scalar(names)
+                    .fetch_all(&mut connection)
+                    .await
+                    .unwrap()
+            }
+            Server::MariaDb => {
+                let mut connection = MySqlConnection::connect(&self.url).await.unwrap();
+                let names = AssertSqlSafe(format!("{ALL}'{}' ORDER BY 1", self.name));
+                sqlx::query_scalar(names)
+                    .fetch_all(&mut connection)
+                    .await
+                    .unwrap()
+            }
+        }
     }
 
     /// Runs a statement in it, as an administrator.

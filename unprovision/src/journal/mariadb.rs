@@ -71,6 +71,24 @@ impl MariaDbJournal {
     ///
     /// Where the URL cannot be used, the server does not take it, or a newer version has written the journal.
     pub async fn open(url: &str) -> Result<Self, JournalError> {
+        let journal = Self::connect(url).await?;
+        let layout = answer(server::lay_out(&journal.pool, &CREATE)).await;
+        let layout = layout.map_err(|error| failed(&journal.place, "make its tables", error))?;
+        table::refuse_newer(&journal.place, layout)?;
+        Ok(journal)
+    }
+
+    /// The same for whoever only reads entries: nothing is made, or brought to the layout of this version, and the right to select is
+    /// enough. `None` where there are no tables.
+    pub async fn open_to_read(url: &str) -> Result<Option<Self>, JournalError> {
+        let journal = Self::connect(url).await?;
+        let layout = answer(server::layout(&journal.pool)).await;
+        let layout = layout.map_err(|error| failed(&journal.place, "read its layout", error))?;
+        table::refuse_newer(&journal.place, layout.unwrap_or_default())?;
+        Ok(layout.map(|_| journal))
+    }
+
+    async fn connect(url: &str) -> Result<Self, JournalError> {
         let place = super::shown(url);
         let parsed = url.parse::<MySqlConnectOptions>();
         let mut options = parsed.map_err(|error| failed(&place, "understand its URL", error))?;
@@ -84,9 +102,6 @@ impl MariaDbJournal {
             .connect_with(options)
             .await
             .map_err(|error| failed(&place, "connect to it", error))?;
-        let layout = answer(server::lay_out(&pool, &CREATE)).await;
-        let layout = layout.map_err(|error| failed(&place, "make its tables", error))?;
-        table::refuse_newer(&place, layout)?;
         Ok(Self { place, pool })
     }
 

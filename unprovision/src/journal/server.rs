@@ -34,6 +34,26 @@ pub(super) fn verifies(url: &str) -> bool {
     !asked && !here
 }
 
+/// `undefined_table`, and MySQL's `ER_NO_SUCH_TABLE`.
+const NO_TABLE: [&str; 2] = ["42P01", "42S02"];
+
+/// The layout of the tables; none where there are no tables.
+pub(super) async fn layout<D: Database>(pool: &Pool<D>) -> Result<Option<i64>, sqlx::Error>
+where
+    for<'c> &'c Pool<D>: Executor<'c, Database = D>,
+    D::Arguments: IntoArguments<D>,
+    for<'r> i64: Decode<'r, D> + Type<D>,
+    usize: ColumnIndex<D::Row>,
+{
+    let read = sqlx::query_scalar::<_, Option<i64>>("SELECT MAX(layout) FROM layout");
+    match read.fetch_one(pool).await {
+        Err(sqlx::Error::Database(error)) if error.code().is_some_and(|code| NO_TABLE.contains(&&*code)) => {
+            Ok(None)
+        }
+        read => read,
+    }
+}
+
 /// The layout of the tables, which are made where there are none, or fewer than this version has. Whoever makes them at the same time may be in each other's way.
 pub(super) async fn lay_out<D: Database>(pool: &Pool<D>, create: &[&'static str]) -> Result<i64, sqlx::Error>
 where
@@ -44,8 +64,7 @@ where
 {
     let mut tries = 0;
     loop {
-        let read = sqlx::query_scalar::<_, Option<i64>>("SELECT MAX(layout) FROM layout");
-        if let Ok(Some(layout)) = read.fetch_one(pool).await
+        if let Ok(Some(layout)) = layout(pool).await
             && layout >= LAYOUT
         {
             return Ok(layout);

@@ -54,19 +54,43 @@ impl SqliteJournal {
             // With WAL, anything less may lose the last entries when the machine loses its power.
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(Duration::from_secs(10));
-        let opened = connect(&options).await;
-        let pool = opened.map_err(|error| failed(&place, "open it", error))?;
-        let journal = Self { place, pool };
+        let journal = Self::connect(place, &options).await?;
         journal.lay_out().await?;
         Ok(journal)
     }
 
-    async fn lay_out(&self) -> Result<(), JournalError> {
+    /// The same for whoever only reads entries: nothing is made, or brought to the layout of this version. `None` where there is no
+    /// file, or nothing in it.
+    pub async fn open_to_read(path: &Path) -> Result<Option<Self>, JournalError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .busy_timeout(Duration::from_secs(10));
+        let journal = Self::connect(path.display().to_string(), &options).await?;
+        let layout = journal.layout().await?;
+        Ok((layout > 0).then_some(journal))
+    }
+
+    async fn connect(place: String, options: &SqliteConnectOptions) -> Result<Self, JournalError> {
+        let opened = connect(options).await;
+        let pool = opened.map_err(|error| failed(&place, "open it", error))?;
+        Ok(Self { place, pool })
+    }
+
+    /// 0 for an empty file.
+    async fn layout(&self) -> Result<i64, JournalError> {
         let read = sqlx::query_scalar("PRAGMA user_version")
             .fetch_one(&self.pool)
             .await;
-        let layout: i64 = read.map_err(|error| self.failed("read its layout", error))?;
+        let layout = read.map_err(|error| self.failed("read its layout", error))?;
         table::refuse_newer(&self.place, layout)?;
+        Ok(layout)
+    }
+
+    async fn lay_out(&self) -> Result<(), JournalError> {
+        let layout = self.layout().await?;
         if layout == LAYOUT {
             return Ok(());
         }
