@@ -228,6 +228,11 @@ impl World {
     }
 
     fn node_route(&mut self, call: &Call<'_>, minor: u16, name: &str, rest: &[&str]) -> Answer {
+        match (call.method.as_str(), rest) {
+            ("PATCH", []) => change::check_form(call, minor)?,
+            ("PUT", ["traits", rest @ ..]) if minor >= 37 => traits::check_form(call, rest)?,
+            _ => {}
+        }
         let node = self.find_node(call, name, minor)?;
         match (call.method.as_str(), rest) {
             ("GET", []) => self.show_node(call, minor, node),
@@ -265,9 +270,10 @@ impl World {
         self.node(node).ok_or_else(|| Refusal::no_node(&node.to_string()))
     }
 
-    /// Refuses writes while the lock is held or no conductor serves the node.
-    fn check_lock(&self, node: Uuid) -> Result<(), Refusal> {
-        let node = self.have(node)?;
+    /// Takes the lock for the length of a request: refused while it is held or no conductor serves the node. The
+    /// lock is a field of the node, so taking it is a change.
+    fn take_lock(&mut self, uuid: Uuid) -> Result<(), Refusal> {
+        let node = self.have(uuid)?;
         if let Some(host) = &node.reservation {
             return Err(Refusal::locked(node, host));
         }
@@ -279,6 +285,8 @@ impl World {
             );
             return Err(Refusal::bad(text));
         }
+        let now = self.now();
+        self.edit_node(uuid, |node| node.updated_at = Some(now));
         Ok(())
     }
 }

@@ -179,6 +179,11 @@ impl World {
     }
 
     fn provider_route(&mut self, call: &Call<'_>, minor: u16, uuid: &str, rest: &[&str]) -> Answer {
+        if let ("PUT", ["traits"]) = (call.method.as_str(), rest)
+            && minor >= 6
+        {
+            names::asked_traits(call)?;
+        }
         let provider = self.find_provider(uuid)?;
         match (call.method.as_str(), rest) {
             ("GET", []) => self.show_provider(call, minor, provider),

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::super::call::{self, Call, set_header};
@@ -48,6 +49,9 @@ const PATCHABLE: &[&str] = &[
     "parent_node",
     "firmware_interface",
 ];
+
+/// What Ironic stores for every node, without a default for a patch that removes it.
+const NEVER_NULL: &str = "maintenance";
 
 impl World {
     pub(super) fn create_node(&mut self, call: &Call<'_>, minor: u16) -> Answer {
@@ -122,18 +126,13 @@ impl World {
     }
 
     pub(super) fn patch_node(&mut self, call: &Call<'_>, minor: u16, uuid: Uuid) -> Answer {
-        let patch: Vec<Value> = match call.json() {
-            Ok(Value::Array(patch)) => patch,
-            _ => return Err(Refusal::bad("Expected a list of patch operations")),
-        };
-        let before = self.have(uuid)?;
-        let mut node = before.clone();
-        for operation in &patch {
-            apply(&mut node, operation, minor)?;
-        }
-        self.check_patch(before, &node, &patch)?;
+        let patch = operations(call)?;
+        let before = self.have(uuid)?.clone();
+        check_moving(&before, &patch)?;
+        let mut node = patched(&before, &patch)?;
+        self.take_lock(uuid)?;
+        self.check_patch(&before, &node)?;
         self.check_name(&node)?;
-        self.check_lock(uuid)?;
         node.updated_at = Some(call.now);
         if !node.maintenance {
             node.fault = None;
@@ -150,15 +149,8 @@ impl World {
         ))
     }
 
-    fn check_patch(&self, before: &Node, after: &Node, patch: &[Value]) -> Result<(), Refusal> {
+    fn check_patch(&self, before: &Node, after: &Node) -> Result<(), Refusal> {
         let uuid = before.uuid;
-        let only_drops_instance =
-            matches!(patch, [one] if one["op"] == "remove" && one["path"] == "/instance_uuid");
-        let moving = before.target_provision_state.is_some() && !before.provision_state.may_be_patched();
-        if moving && !(before.maintenance && only_drops_instance) {
-            let text = format!("Node {uuid} can not be updated while a state transition is in progress.");
-            return Err(Refusal::conflict(text));
-        }
         if let (Some(old), Some(new)) = (before.instance_uuid, after.instance_uuid)
             && old != new
         {
@@ -175,7 +167,10 @@ impl World {
                  node {uuid}"
             )));
         }
-        if after.protected && !before.protected && before.provision_state != State::Active {
+        if after.protected
+            && !before.protected
+            && !matches!(before.provision_state, State::Active | State::Rescue)
+        {
             let text = format!(
                 "Node {uuid} can not be protected in state \"{}\"",
                 before.provision_state
@@ -193,7 +188,7 @@ impl World {
     }
 
     pub(super) fn delete_node(&mut self, uuid: Uuid) -> Answer {
-        self.check_lock(uuid)?;
+        self.take_lock(uuid)?;
         let node = self.have(uuid)?;
         if let Some(instance) = node.instance_uuid.filter(|_| !node.maintenance) {
             return Err(Refusal::conflict(format!(
@@ -227,30 +222,108 @@ pub(super) fn protected(uuid: Uuid) -> Refusal {
     Refusal::new(StatusCode::FORBIDDEN, text)
 }
 
-/// Applies one operation of a patch.
-fn apply(node: &mut Node, operation: &Value, minor: u16) -> Result<(), Refusal> {
+fn operations(call: &Call<'_>) -> Result<Vec<Value>, Refusal> {
+    match call.json() {
+        Ok(Value::Array(patch)) => Ok(patch),
+        _ => Err(Refusal::bad("Expected a list of patch operations")),
+    }
+}
+
+/// An operation's name, its path, the path's field and what is behind that.
+fn parts(operation: &Value) -> (&str, &str, &str, Option<&str>) {
     let op = operation["op"].as_str().unwrap_or_default();
     let path = operation["path"].as_str().unwrap_or_default();
     let mut parts = path.strip_prefix('/').unwrap_or(path).splitn(2, '/');
-    let field = parts.next().unwrap_or_default();
-    let inner = parts.next();
-    if !PATCHABLE.contains(&field) {
-        let list = PATCHABLE.join(", ");
-        return Err(Refusal::bad(format!(
-            "Cannot patch {path}. Only the following can be updated: {list}"
-        )));
+    (op, path, parts.next().unwrap_or_default(), parts.next())
+}
+
+/// What is wrong with a patch whatever node it is for; told before the node is looked for.
+pub(super) fn check_form(call: &Call<'_>, minor: u16) -> Result<(), Refusal> {
+    let patch = operations(call)?;
+    for operation in &patch {
+        let (_, path, field, _) = parts(operation);
+        if !PATCHABLE.contains(&field) {
+            let list = PATCHABLE.join(", ");
+            return Err(Refusal::bad(format!(
+                "Cannot patch {path}. Only the following can be updated: {list}"
+            )));
+        }
     }
-    if view::since(field).is_some_and(|since| since > minor) {
+    // Only a new value for the whole field needs the version that brought it.
+    let too_new = |operation: &Value| {
+        let (op, _, field, inner) = parts(operation);
+        op != "remove" && inner.is_none() && view::since(field).is_some_and(|since| since > minor)
+    };
+    if patch.iter().any(too_new) {
         return Err(Refusal::not_acceptable());
     }
+    // Ironic 39.0.0 looks for the value of a removal that has none.
+    match patch.iter().any(|operation| {
+        let (op, _, field, _) = parts(operation);
+        op == "remove" && field == "automated_clean"
+    }) {
+        true => Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "'value'")),
+        false => Ok(()),
+    }
+}
+
+fn check_moving(before: &Node, patch: &[Value]) -> Result<(), Refusal> {
+    let only_drops_instance =
+        matches!(patch, [one] if one["op"] == "remove" && one["path"] == "/instance_uuid");
+    let moving = before.target_provision_state.is_some() && !before.provision_state.may_be_patched();
+    if moving && !(before.maintenance && only_drops_instance) {
+        let uuid = before.uuid;
+        let text = format!("Node {uuid} can not be updated while a state transition is in progress.");
+        return Err(Refusal::conflict(text));
+    }
+    Ok(())
+}
+
+/// The node as the patch makes it. What was removed is not there for the operations that follow, and in the end one
+/// field must be there.
+fn patched(before: &Node, patch: &[Value]) -> Result<Node, Refusal> {
+    let (mut node, mut gone) = (before.clone(), BTreeSet::new());
+    for (index, operation) in patch.iter().enumerate() {
+        let (op, path, field, inner) = parts(operation);
+        if gone.contains(field) && (op != "add" || inner.is_some()) {
+            return Err(Refusal::bad(format!(
+                "Couldn't apply patch '{operation}'. Reason: can't {op} a non-existent object '{path}'"
+            )));
+        }
+        // Only the last value of a field is looked at.
+        let last = !patch[index + 1..]
+            .iter()
+            .any(|later| (parts(later).2, parts(later).3) == (field, None));
+        if last || inner.is_some() {
+            apply(&mut node, operation)?;
+        }
+        match (op, inner) {
+            ("remove", None) => gone.insert(field),
+            _ => gone.remove(field),
+        };
+    }
+    if gone.contains(NEVER_NULL) {
+        // Ironic 39.0.0 stumbles over it.
+        let text = format!("Field `{NEVER_NULL}' cannot be None");
+        return Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, text));
+    }
+    Ok(node)
+}
+
+/// Applies one operation of a patch.
+fn apply(node: &mut Node, operation: &Value) -> Result<(), Refusal> {
+    let (op, path, field, inner) = parts(operation);
     let value = operation.get("value").cloned();
     match (op, inner, value) {
-        // Ironic 39.0.0 looks for the value of a removal that has none.
-        ("remove", None, _) if field == "automated_clean" => {
-            Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "'value'"))
-        }
         ("add" | "replace", None, Some(value)) => set(node, field, value),
         ("remove", None, _) => set(node, field, Value::Null),
+        ("replace", Some(key), Some(_))
+            if !inner_object(node, field).is_some_and(|object| object.contains_key(key)) =>
+        {
+            Err(Refusal::bad(format!(
+                "Couldn't apply patch '{operation}'. Reason: can't replace a non-existent object '{key}'"
+            )))
+        }
         ("add" | "replace", Some(key), Some(value)) => {
             inner_object(node, field).map(|object| object.insert(key.to_owned(), value));
             Ok(())
@@ -303,7 +376,14 @@ fn set(node: &mut Node, field: &str, value: Value) -> Result<(), Refusal> {
         "maintenance" => node.maintenance = flag(value)?.unwrap_or(false),
         "automated_clean" => node.automated_clean = flag(value)?,
         "protected" => node.protected = flag(value)?.unwrap_or(false),
-        "retired" => node.retired = flag(value)?.unwrap_or(false),
+        "retired" => {
+            let flag = flag(value)?;
+            node.retired = flag.unwrap_or(false);
+            match flag {
+                Some(_) => node.rest.remove(field),
+                None => node.rest.insert(field.to_owned(), Value::Null),
+            };
+        }
         "instance_uuid" => {
             let uuid = text(value)?;
             let parsed = uuid.as_deref().map(Uuid::parse_str).transpose();

@@ -347,7 +347,13 @@ impl World {
     }
 
     pub(super) fn arrive(&mut self, uuid: Uuid, state: State) {
-        self.edit_node(uuid, |node| node.last_error = None);
+        self.edit_node(uuid, |node| {
+            node.last_error = None;
+            // Looking at a node's power is what verifying is.
+            if node.provision_state == Verifying && node.power_state.is_none() {
+                node.power_state = Some("power off".to_owned());
+            }
+        });
         self.enter(uuid, state, None, None);
         self.unlock_soon(uuid, self.now());
     }

@@ -35,25 +35,34 @@ impl World {
             }
             ("PUT", []) => traits = listed(&object(call)?)?,
             ("PUT", [name]) => {
-                check(name)?;
                 traits.insert((*name).to_owned());
             }
             ("DELETE", []) => traits.clear(),
-            ("DELETE", [name]) => {
-                if !traits.remove(*name) {
-                    let text = format!("Node {node} doesn't have a trait '{name}'");
-                    return Err(Refusal::new(StatusCode::NOT_FOUND, text));
-                }
-            }
+            ("DELETE", [_]) => {}
             _ => return Err(not_found(call)),
+        }
+        self.take_lock(node)?;
+        if let ("DELETE", [name]) = (method, rest)
+            && !traits.remove(*name)
+        {
+            let text = format!("Node {node} doesn't have a trait '{name}'");
+            return Err(Refusal::new(StatusCode::NOT_FOUND, text));
         }
         if traits.len() > MOST {
             let text = format!("Error setting traits of node {node}: a node can have at most {MOST} traits");
             return Err(Refusal::bad(text));
         }
-        self.check_lock(node)?;
         self.edit_node(node, |entry| entry.traits = traits);
         Ok(call::empty(StatusCode::NO_CONTENT))
+    }
+}
+
+/// What is wrong with the traits themselves is told before the node is looked for.
+pub(super) fn check_form(call: &Call<'_>, rest: &[&str]) -> Result<(), Refusal> {
+    match rest {
+        [name] => check(name),
+        [] if !call.body.is_empty() => listed(&object(call)?).map(drop),
+        _ => Ok(()),
     }
 }
 

@@ -93,7 +93,7 @@ impl World {
             return Err(Refusal::not_acceptable());
         }
         check_parameters(target, &body)?;
-        self.check_lock(uuid)?;
+        self.take_lock(uuid)?;
         self.check_limits(uuid, target)?;
         self.ironic_verb(uuid, target);
         let mut response = call::empty(StatusCode::ACCEPTED);
@@ -158,7 +158,7 @@ impl World {
                 return Err(Refusal::bad(text));
             }
         };
-        self.check_lock(uuid)?;
+        self.take_lock(uuid)?;
         self.edit_node(uuid, |node| node.power_state = Some(state.to_owned()));
         let mut response = call::empty(StatusCode::ACCEPTED);
         let location = format!("{}/v1/nodes/{uuid}/states", self.config.ironic.base_url);
@@ -172,7 +172,7 @@ impl World {
         } else {
             None
         };
-        self.check_lock(uuid)?;
+        self.take_lock(uuid)?;
         self.edit_node(uuid, |node| {
             node.maintenance = on;
             node.maintenance_reason = reason;

@@ -149,7 +149,8 @@ fn field(config: &IronicConfig, node: &Node, minor: u16, name: &str, unset: Unse
         "protected" => json!(node.protected),
         "conductor" => json!(config.conductor),
         "owner" => json!(node.owner),
-        "retired" => json!(node.retired),
+        // A patch may leave it without a value.
+        "retired" => json!((node.retired || !node.rest.contains_key(name)).then_some(node.retired)),
         "lessee" => json!(node.lessee),
         "shard" => json!(node.shard),
         _ => node.rest.get(name).cloned().unwrap_or_else(|| match unset {

@@ -32,6 +32,14 @@ impl World {
         let Some(Value::Object(listed)) = body.get("inventories") else {
             return Err(Refusal::json("'inventories' is a required property"));
         };
+        nothing_but(&body, &["resource_provider_generation", "inventories"])?;
+        let parsed = listed.iter().map(|(class, value)| {
+            let value = value
+                .as_object()
+                .ok_or_else(|| Refusal::json("an inventory is an object"))?;
+            Ok((class.clone(), parse(value)?))
+        });
+        let inventories = parsed.collect::<Result<BTreeMap<_, _>, Refusal>>()?;
         let entry = self.have_provider(provider)?;
         if entry.generation != generation {
             return Err(Refusal::conflict(
@@ -39,18 +47,16 @@ impl World {
                 CONCURRENT,
             ));
         }
-        let mut inventories = BTreeMap::new();
-        for (class, value) in listed {
+        for (class, inventory) in &inventories {
+            check_reserved(provider, class, inventory, minor)?;
+        }
+        for class in inventories.keys() {
             if !self.placement.knows_class(class) {
                 return Err(Refusal::bad(format!(
                     "Unknown resource class in inventory for resource provider {provider}: No such resource \
                      class {class}."
                 )));
             }
-            let Value::Object(value) = value else {
-                return Err(Refusal::json("an inventory is an object"));
-            };
-            inventories.insert(class.clone(), checked(entry, class, value, minor)?);
         }
         let dropped = |class: &&String| !inventories.contains_key(*class) && entry.used(class) > 0;
         if let Some(class) = entry.inventories.keys().find(dropped) {
@@ -72,6 +78,7 @@ impl World {
     ) -> Answer {
         let body = object(call)?;
         let generation = generation(&body)?;
+        let inventory = parse(&body)?;
         let entry = self.have_provider(provider)?;
         if entry.generation != generation {
             return Err(Refusal::conflict(
@@ -79,11 +86,11 @@ impl World {
                 CONCURRENT,
             ));
         }
+        check_reserved(provider, class, &inventory, minor)?;
         if !entry.inventories.contains_key(class) {
             let text = format!("No inventory record with resource class {class} for provider {provider}");
             return Err(Refusal::bad(text));
         }
-        let inventory = checked(entry, class, &body, minor)?;
         self.edit_provider(provider, |entry| {
             entry.inventories.insert(class.to_owned(), inventory.clone());
             entry.generation += 1;
@@ -135,44 +142,65 @@ fn generation(body: &Map<String, Value>) -> Result<u64, Refusal> {
     generation.ok_or_else(|| Refusal::json("'resource_provider_generation' is a required property"))
 }
 
-/// An inventory from JSON, with the service's defaults and limits.
-fn checked(
-    provider: &Provider,
-    class: &str,
-    body: &Map<String, Value>,
-    minor: u16,
-) -> Result<Inventory, Refusal> {
+fn nothing_but(body: &Map<String, Value>, known: &[&str]) -> Result<(), Refusal> {
+    match body.keys().find(|key| !known.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => {
+            let text = format!("Additional properties are not allowed ('{key}' was unexpected)");
+            Err(Refusal::json(text))
+        }
+    }
+}
+
+/// An inventory from JSON, with the service's defaults and limits, looked at before any generation is.
+fn parse(body: &Map<String, Value>) -> Result<Inventory, Refusal> {
     let number = |key: &str, default: u64| match body.get(key) {
         None => Ok(default),
         Some(value) => {
-            let number = value.as_u64().filter(|number| *number <= MOST);
+            let least = u64::from(key != "reserved");
+            let number = value.as_u64().filter(|number| (least..=MOST).contains(number));
             number.ok_or_else(|| Refusal::json(format!("{value} is not valid for '{key}'")))
         }
     };
+    nothing_but(
+        body,
+        &[
+            "resource_provider_generation",
+            "total",
+            "reserved",
+            "min_unit",
+            "max_unit",
+            "step_size",
+            "allocation_ratio",
+        ],
+    )?;
     if !body.contains_key("total") {
         return Err(Refusal::json("'total' is a required property"));
     }
     let ratio = body.get("allocation_ratio").map_or(Some(1.0), Value::as_f64);
     let ratio = ratio.ok_or_else(|| Refusal::json("'allocation_ratio' is not of type 'number'"))?;
-    let inventory = Inventory {
+    Ok(Inventory {
         total: number("total", 1)?,
         reserved: number("reserved", 0)?,
         min_unit: number("min_unit", 1)?,
         max_unit: number("max_unit", MOST)?,
         step_size: number("step_size", 1)?,
         ratio_milli: (ratio.clamp(0.0, 1e9) * 1000.0).round() as u64,
-    };
+    })
+}
+
+/// As much as there is may be reserved from 1.26 on, and less before.
+fn check_reserved(provider: Uuid, class: &str, inventory: &Inventory, minor: u16) -> Result<(), Refusal> {
     let too_much = match inventory.reserved.cmp(&inventory.total) {
         std::cmp::Ordering::Greater if minor >= 26 => "greater than total",
         std::cmp::Ordering::Greater | std::cmp::Ordering::Equal if minor < 26 => {
             "greater than or equal to total"
         }
-        _ => return Ok(inventory),
+        _ => return Ok(()),
     };
-    let uuid = provider.uuid;
     Err(Refusal::bad(format!(
-        "Unable to update inventory for resource provider {uuid}: Invalid inventory for '{class}' on resource \
-         provider '{uuid}'. The reserved value is {too_much}."
+        "Unable to update inventory for resource provider {provider}: Invalid inventory for '{class}' on \
+         resource provider '{provider}'. The reserved value is {too_much}."
     )))
 }
 

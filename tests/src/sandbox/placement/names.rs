@@ -148,16 +148,8 @@ impl World {
         match method {
             "GET" => {}
             "PUT" => {
-                let body = object(call)?;
-                let names = body.get("traits").and_then(Value::as_array);
-                let names = names.ok_or_else(|| Refusal::json("'traits' is a required property"))?;
-                let names: BTreeSet<String> = names
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .map(str::to_owned)
-                    .collect();
-                let generation = body.get("resource_provider_generation").and_then(Value::as_u64);
-                if generation != Some(self.have_provider(provider)?.generation) {
+                let (names, generation) = asked_traits(call)?;
+                if generation != self.have_provider(provider)?.generation {
                     let text = "Resource provider's generation already changed. Please update the generation and \
                                 try again.";
                     return Err(Refusal::conflict(text, CONCURRENT));
@@ -255,6 +247,18 @@ impl World {
         );
         Ok(response)
     }
+}
+
+/// The traits that a provider shall have, and the generation that the writer saw. What is wrong with them is told
+/// before the provider is looked for.
+pub(super) fn asked_traits(call: &Call<'_>) -> Result<(BTreeSet<String>, u64), Refusal> {
+    let body = object(call)?;
+    let names = body.get("traits").and_then(Value::as_array);
+    let names = names.ok_or_else(|| Refusal::json("'traits' is a required property"))?;
+    let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
+    let generation = body.get("resource_provider_generation").and_then(Value::as_u64);
+    let generation = generation.ok_or_else(|| Refusal::json("a generation is of type 'integer'"))?;
+    Ok((names.collect(), generation))
 }
 
 fn class_view(name: &str) -> Value {
