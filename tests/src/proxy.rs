@@ -4,6 +4,8 @@
 //! arrives here, an answer before it leaves here: of two marks, the smaller one was surely first. Everything is
 //! forwarded unchanged, whether or not the program still waits for the answer.
 
+mod way;
+
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,19 +14,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::State;
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use unprovision_session::Service;
 
-/// The largest body that is read.
-const LARGEST: usize = 64 * 1024 * 1024;
+use self::way::{Way, answer};
 
 /// A place in the log's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,6 +99,28 @@ pub trait Interfere: fmt::Debug + Send + Sync {
 
     /// The service has answered, and the answer is handed over when this returns.
     async fn after(&self, _call: &Call, _status: StatusCode) {}
+
+    /// What goes wrong with it on the way.
+    fn mishap(&self, _call: &Call) -> Option<Mishap> {
+        None
+    }
+}
+
+/// What goes wrong with a request or its answer on the way.
+#[derive(Clone, Debug)]
+pub enum Mishap {
+    /// The connection breaks before the request has reached the service.
+    LostBefore,
+    /// The connection breaks once the service has answered.
+    LostAfter,
+    /// The answer breaks off in the middle.
+    Truncated,
+    /// Somebody on the way answers, and the service hears nothing.
+    Answered(Response<Bytes>),
+    /// It reaches the service only after so long.
+    Slow(Duration),
+    /// A read is answered as the last one of the same path was.
+    Stale,
 }
 
 /// The log. Clones write to the same one.
@@ -142,6 +162,13 @@ impl Recorder {
         lock(&self.0.log).exchanges.clone()
     }
 
+    /// Drops all that has been answered: a log of hours is large.
+    pub fn forget(&self) {
+        lock(&self.0.log)
+            .exchanges
+            .retain(|exchange| exchange.answer.is_none());
+    }
+
     /// From now on this one acts on every request.
     pub fn interfere(&self, with: Arc<dyn Interfere>) {
         lock(&self.0.interferes).push(with);
@@ -179,16 +206,32 @@ impl Recorder {
             client,
         };
         let router = Router::new().fallback(answer).with_state(way);
-        let server = axum::serve(listener, router).into_future();
-        let task = tokio::spawn(async move {
-            if let Err(error) = server.await {
-                tracing::error!(%error, "the proxy ended");
-            }
-        });
-        Ok(Proxy { url, task })
+        let task = Mutex::new(serve(listener, router.clone()));
+        Ok(Proxy { url, router, task })
     }
 
-    fn sent(&self, call: Call) -> usize {
+    /// The last answer to this read, as far as there is one.
+    fn last(&self, call: &Call) -> Option<Response<Bytes>> {
+        let log = lock(&self.0.log);
+        let same = |exchange: &&Exchange| {
+            exchange.call.service == call.service
+                && exchange.call.method == Method::GET
+                && exchange.call.path == call.path
+        };
+        let mut before = log.exchanges.iter().rev().filter(same);
+        let answer = before.find_map(|exchange| exchange.answer.as_ref())?;
+        let mut response = Response::new(Bytes::from(answer.body.to_string()));
+        *response.status_mut() = answer.status;
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+        Some(response)
+    }
+
+    fn mishap(&self, call: &Call) -> Option<Mishap> {
+        self.interferes().iter().find_map(|other| other.mishap(call))
+    }
+
+    fn sent(&self, call: Call) -> Mark {
         let mut log = lock(&self.0.log);
         let sent = log.mark(self.0.began);
         log.exchanges.push(Exchange {
@@ -196,15 +239,18 @@ impl Recorder {
             sent,
             answer: None,
         });
-        log.exchanges.len() - 1
+        sent
     }
 
-    fn answered(&self, index: usize, status: StatusCode, body: &Bytes) {
+    fn answered(&self, sent: Mark, status: StatusCode, body: &Bytes) {
         let body = serde_json::from_slice(body).unwrap_or_default();
         let mut log = lock(&self.0.log);
         let at = log.mark(self.0.began);
-        if let Some(exchange) = log.exchanges.get_mut(index) {
-            exchange.answer = Some(Answer { at, status, body });
+        if let Ok(index) = log
+            .exchanges
+            .binary_search_by_key(&sent, |exchange| exchange.sent)
+        {
+            log.exchanges[index].answer = Some(Answer { at, status, body });
         }
     }
 
@@ -227,7 +273,8 @@ impl Log {
 #[derive(Debug)]
 pub struct Proxy {
     url: String,
-    task: JoinHandle<()>,
+    router: Router,
+    task: Mutex<JoinHandle<()>>,
 }
 
 impl Proxy {
@@ -235,103 +282,35 @@ impl Proxy {
     pub fn url(&self) -> &str {
         &self.url
     }
+
+    /// Nobody listens for so long: connections are refused.
+    ///
+    /// # Errors
+    ///
+    /// Where the port is not to be had any more.
+    pub async fn refuse_for(&self, time: Duration) -> io::Result<()> {
+        lock(&self.task).abort();
+        tokio::time::sleep(time).await;
+        let address = self.url.trim_start_matches("http://");
+        let listener = TcpListener::bind(address).await?;
+        *lock(&self.task) = serve(listener, self.router.clone());
+        Ok(())
+    }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.task.abort();
+        lock(&self.task).abort();
     }
 }
 
-/// From one proxy to its service.
-#[derive(Clone)]
-struct Way {
-    recorder: Recorder,
-    service: Service,
-    target: String,
-    client: reqwest::Client,
-}
-
-async fn answer(State(way): State<Way>, request: Request<Body>) -> Response<Body> {
-    // A task of its own: a program that is gone does not take its request back.
-    let forwarded = tokio::spawn(async move { way.carry(request).await }).await;
-    let lost = |problem: String| {
-        let mut response = Response::new(Body::from(problem));
-        *response.status_mut() = StatusCode::BAD_GATEWAY;
-        response
-    };
-    match forwarded {
-        Ok(Ok(response)) => response.map(Body::from),
-        Ok(Err(error)) => lost(error.to_string()),
-        Err(error) => lost(error.to_string()),
-    }
-}
-
-impl Way {
-    async fn carry(&self, request: Request<Body>) -> Result<Response<Bytes>, axum::Error> {
-        let (head, body) = request.into_parts();
-        let body = to_bytes(body, LARGEST).await?;
-        let path = head
-            .uri
-            .path_and_query()
-            .map_or("/", |path| path.as_str())
-            .to_owned();
-        let call = Call {
-            service: self.service,
-            method: head.method,
-            path,
-            body: serde_json::from_slice(&body).unwrap_or_default(),
-            token: head.headers.get("x-auth-token").cloned().map(secret),
-            agent: agent(&head.headers),
-        };
-        let index = self.recorder.sent(call.clone());
-        for other in self.recorder.interferes() {
-            other.before(&call).await;
+fn serve(listener: TcpListener, router: Router) -> JoinHandle<()> {
+    let server = axum::serve(listener, router).into_future();
+    tokio::spawn(async move {
+        if let Err(error) = server.await {
+            tracing::error!(%error, "the proxy ended");
         }
-        let forwarded = self.forward(&call, head.headers, body).await;
-        let response = forwarded.map_err(axum::Error::new)?;
-        for other in self.recorder.interferes() {
-            other.after(&call, response.status()).await;
-        }
-        self.recorder.answered(index, response.status(), response.body());
-        Ok(response)
-    }
-
-    async fn forward(
-        &self,
-        call: &Call,
-        mut headers: HeaderMap,
-        body: Bytes,
-    ) -> reqwest::Result<Response<Bytes>> {
-        for name in [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
-            headers.remove(name);
-        }
-        let url = format!("{}{}", self.target, call.path);
-        let request = self
-            .client
-            .request(call.method.clone(), url)
-            .headers(headers)
-            .body(body);
-        let answer = request.send().await?;
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = answer.status();
-        *response.headers_mut() = answer.headers().clone();
-        for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
-            response.headers_mut().remove(name);
-        }
-        *response.body_mut() = answer.bytes().await?;
-        Ok(response)
-    }
-}
-
-fn agent(headers: &HeaderMap) -> String {
-    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok());
-    agent.unwrap_or_default().to_owned()
-}
-
-fn secret(mut token: HeaderValue) -> HeaderValue {
-    token.set_sensitive(true);
-    token
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -100,6 +100,7 @@ struct File {
     ironic_url: String,
     placement_url: String,
     clouds_yaml: PathBuf,
+    venv: PathBuf,
     admin: crate::contract::Identity,
     amqp_url: Option<String>,
     nova_url: Option<String>,
@@ -167,6 +168,11 @@ impl Lab {
     /// Its `clouds.yaml`, for a program of its own.
     pub fn clouds_yaml(&self) -> &Path {
         &self.file.clouds_yaml
+    }
+
+    /// The official clients that are installed with it: `openstack`, and Python with openstacksdk.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.file.venv.join("bin").join(name)
     }
 
     /// Its RabbitMQ, where Ironic says what happens; with its password. `None` where it was not started with `--notify`.

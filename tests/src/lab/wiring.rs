@@ -50,6 +50,16 @@ impl Default for Setup {
     }
 }
 
+impl Proxies {
+    /// The way to one of the two services.
+    pub fn to(&self, service: Service) -> &Proxy {
+        match service {
+            Service::Ironic => &self.ironic,
+            Service::Placement => &self.placement,
+        }
+    }
+}
+
 impl Lab {
     /// New proxies to this lab's services.
     ///

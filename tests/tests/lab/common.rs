@@ -11,7 +11,9 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use unprovision::cloud::{Clock, SystemClock};
-use unprovision::core::{Case, DEFAULT_TAG, Limits, Outcome, TearDownRequest, WaitFor, guard_consumer};
+use unprovision::core::{
+    Case, CaseId, DEFAULT_TAG, Limits, Outcome, TearDownRequest, WaitFor, guard_consumer,
+};
 use unprovision::orchestrator::{CaseReport, Observer, Orchestrator, Progress, RunError, Until};
 use unprovision_session::Service;
 use unprovision_testkit::lab::order::{self, Before, Promise};
@@ -309,13 +311,27 @@ pub(crate) async fn tear_down(
     orchestrator: &Orchestrator,
     requests: &[TearDownRequest],
 ) -> Result<Vec<CaseReport>, RunError> {
+    let cases = open(orchestrator, requests).await?;
+    run(orchestrator, &cases).await
+}
+
+/// Checks and opens these tear-downs.
+pub(crate) async fn open(
+    orchestrator: &Orchestrator,
+    requests: &[TearDownRequest],
+) -> Result<Vec<CaseId>, RunError> {
     let mut cases = Vec::new();
     for request in requests {
         let first = orchestrator.check(request).await?;
         cases.push(orchestrator.open(request, first).await?);
     }
+    Ok(cases)
+}
+
+/// Runs these to their end.
+pub(crate) async fn run(orchestrator: &Orchestrator, cases: &[CaseId]) -> Result<Vec<CaseReport>, RunError> {
     orchestrator
-        .run(&cases, Until::Ended, &CancellationToken::new())
+        .run(cases, Until::Ended, &CancellationToken::new())
         .await
         .into_iter()
         .collect()
