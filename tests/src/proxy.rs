@@ -15,7 +15,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::Router;
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -68,6 +68,8 @@ pub struct Answer {
     pub at: Mark,
     /// The status.
     pub status: StatusCode,
+    /// The headers, without those of the connection.
+    pub headers: HeaderMap,
     /// The body; null where it is not JSON.
     pub body: Value,
 }
@@ -222,8 +224,7 @@ impl Recorder {
         let answer = before.find_map(|exchange| exchange.answer.as_ref())?;
         let mut response = Response::new(Bytes::from(answer.body.to_string()));
         *response.status_mut() = answer.status;
-        let json = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+        response.headers_mut().clone_from(&answer.headers);
         Some(response)
     }
 
@@ -242,15 +243,21 @@ impl Recorder {
         sent
     }
 
-    fn answered(&self, sent: Mark, status: StatusCode, body: &Bytes) {
-        let body = serde_json::from_slice(body).unwrap_or_default();
+    fn answered(&self, sent: Mark, response: &Response<Bytes>) {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = serde_json::from_slice(response.body()).unwrap_or_default();
         let mut log = lock(&self.0.log);
         let at = log.mark(self.0.began);
         if let Ok(index) = log
             .exchanges
             .binary_search_by_key(&sent, |exchange| exchange.sent)
         {
-            log.exchanges[index].answer = Some(Answer { at, status, body });
+            log.exchanges[index].answer = Some(Answer {
+                at,
+                status,
+                headers,
+                body,
+            });
         }
     }
 

@@ -179,6 +179,7 @@ mod tests {
             },
             sent: mark(sent),
             answer: Some(Answer {
+                headers: http::HeaderMap::new(),
                 at: mark(answered),
                 status: StatusCode::from_u16(status).unwrap_or_default(),
                 body: shown,

@@ -61,7 +61,7 @@ impl Way {
         match &mishap {
             Some(Mishap::LostBefore) => return Ok(broken_off(Bytes::new())),
             Some(Mishap::Answered(answer)) => {
-                self.recorder.answered(sent, answer.status(), answer.body());
+                self.recorder.answered(sent, answer);
                 return Ok(answer.clone().map(Body::from));
             }
             // Not recorded: it is no news.
@@ -81,7 +81,7 @@ impl Way {
         for other in self.recorder.interferes() {
             other.after(&call, response.status()).await;
         }
-        self.recorder.answered(sent, response.status(), response.body());
+        self.recorder.answered(sent, &response);
         Ok(match mishap {
             Some(Mishap::LostAfter) => broken_off(Bytes::new()),
             Some(Mishap::Truncated) => {
