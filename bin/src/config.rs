@@ -4,6 +4,7 @@ mod check;
 mod duration;
 mod layers;
 mod notifications;
+mod nova;
 mod scope;
 
 use std::fmt;
@@ -24,6 +25,7 @@ pub(crate) use layers::{Environment, Flag, Loaded, Setting, load};
 pub(crate) use notifications::Notifications;
 #[cfg(feature = "rabbitmq")]
 pub(crate) use notifications::authorities;
+pub(crate) use nova::{Ask, Nova};
 pub(crate) use scope::Scope;
 
 /// All settings. Text that is empty counts as not set, so that every key can be written down.
@@ -52,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) ironic: Service,
     /// The service of inventories and allocations.
     pub(crate) placement: Service,
+    /// Whether Nova is asked for servers, and how to reach it.
+    pub(crate) nova: Nova,
     /// Whom our consumers in Placement belong to.
     pub(crate) guard: Guard,
     /// Ironic's notifications, which wake the guard.
@@ -173,6 +177,7 @@ impl Default for Config {
             release_nova_reservations: true,
             ironic: Service::default(),
             placement: Service::default(),
+            nova: Nova::default(),
             guard: Guard {
                 project_id: GUARD_PROJECT.to_owned(),
                 user_id: GUARD_USER.to_owned(),

@@ -1,7 +1,7 @@
 //! `unprovision guard --events`: what happens to nodes, a JSON object on each line.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -119,10 +119,16 @@ impl Lines {
             Err(error) => {
                 self.to = None;
                 if self.lost == 0 {
-                    output::say(&format!(
-                        "an event could not be written to {}: {error}; the guard goes on, and the next one is tried again",
-                        self.place
-                    ));
+                    output::say(&match error.kind() {
+                        ErrorKind::BrokenPipe => {
+                            "whoever read the events has gone; the guard goes on, and tells them to nobody"
+                                .to_owned()
+                        }
+                        _ => format!(
+                            "an event could not be written to {}: {error}; the guard goes on, and the next one is tried again",
+                            self.place
+                        ),
+                    });
                 }
                 self.lost += 1;
             }

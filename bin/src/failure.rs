@@ -82,7 +82,7 @@ fn status(error: &anyhow::Error) -> u8 {
             || cause.is::<unprovision_session::ConfigError>()
             || matches!(
                 cause.downcast_ref(),
-                Some(RunError::CannotOpen(_) | RunError::OtherCloud { .. })
+                Some(RunError::CannotOpen(_) | RunError::OtherCloud { .. } | RunError::NovaRequired(_))
             )
             || cause.downcast_ref().is_some_and(is_misconfigured)
             || is_too_old(cause)

@@ -152,6 +152,11 @@ impl Observer for Lines {
             );
         }
     }
+
+    fn unchecked(&self, case: &Case, why: &str) {
+        let words = format!("Nova cannot be asked, decided without it from now on: {why}");
+        self.line(&case.into(), self.clock.now(), &words);
+    }
 }
 
 /// What an entry says; the case has it already.

@@ -15,14 +15,17 @@ use unprovision::journal::{
     Journal, JournalError, MariaDbJournal, MemoryJournal, PostgresJournal, SqliteJournal, read_open,
 };
 use unprovision::orchestrator::{Orchestrator, Until};
-use unprovision_session::{
-    Auth, Clouds, ConfigError, HttpTransport, HttpTransportBuilder, RetryPolicy, Service, Transport,
-};
+use unprovision_session::{ConfigError, HttpTransport, Service, Transport};
 
-use crate::config::{self, Config, set};
+use crate::config::{self, Ask, Config, set};
 use crate::failure::Usage;
 use crate::observer::{Alarms, Lines};
 use crate::output::Subject;
+
+mod logins;
+
+pub(crate) use logins::servers;
+use logins::{Logins, builder, cannot_be_asked, twice};
 
 /// What the URLs of journals on servers begin with.
 pub(crate) const SERVERS: [&str; 4] = ["postgres://", "postgresql://", "mysql://", "mariadb://"];
@@ -93,12 +96,18 @@ impl Drop for Counting {
 /// Connects everything; nothing is sent to the cloud yet. `moved`: cases are taken up that name another cloud.
 pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool, moved: bool) -> anyhow::Result<Wired> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (openstack, identity) = openstack(config, tls, &clock).await?;
+    let mut logins = Logins::new(config, tls);
+    let (openstack, identity) = openstack(config, &mut logins, &clock).await?;
+    let servers = logins.servers().await;
+    let servers = servers.unwrap_or_else(|error| cannot_be_asked(&error));
     let cloud: Arc<dyn Cloud> = Arc::new(openstack);
     let journal = journal(&config.journal).await?;
     let mut builder = Orchestrator::builder(Arc::clone(&cloud), journal, Arc::clone(&clock))
         .poll(config.poll.get())
         .concurrency(config.concurrency);
+    if let Some(servers) = servers {
+        builder = builder.servers(servers);
+    }
     if !moved {
         builder = builder.identity(identity);
     }
@@ -120,8 +129,14 @@ pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool, moved: bool
 /// What the guard acts on and with; nothing is sent to the cloud yet.
 pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> anyhow::Result<Adapters> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (openstack, identity) = openstack(config, tls, &clock).await?;
+    let mut logins = Logins::new(config, tls);
+    let (openstack, identity) = openstack(config, &mut logins, &clock).await?;
     let openstack = Arc::new(openstack);
+    let servers = match logins.servers().await {
+        Err(error) if config.nova.ask == Ask::Required => return Err(error.into()),
+        Err(error) => cannot_be_asked(&error),
+        Ok(servers) => servers,
+    };
     let fleet: Arc<dyn Fleet> = Arc::<OpenStack>::clone(&openstack);
     let journal = journal(&config.journal).await?;
     let lines = Lines::new(config.log.format, Arc::clone(&clock));
@@ -137,6 +152,7 @@ pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> a
         clock,
         observer,
         identity: Some(identity),
+        servers,
     })
 }
 
@@ -206,7 +222,7 @@ pub(crate) async fn audited(config: &Config, tls: &Tls) -> anyhow::Result<OpenSt
 /// The same, and which cloud it is, as cases are recorded with it.
 pub(crate) async fn located(config: &Config, tls: &Tls) -> anyhow::Result<(OpenStack, String)> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    openstack(config, tls, &clock).await
+    openstack(config, &mut Logins::new(config, tls), &clock).await
 }
 
 /// Whether there may be a journal: of one elsewhere only a connection tells.
@@ -242,10 +258,10 @@ pub(crate) async fn open_cases(place: &str) -> anyhow::Result<Vec<Case>> {
 /// The cloud, and which one it is.
 async fn openstack(
     config: &Config,
-    tls: &Tls,
+    logins: &mut Logins<'_>,
     clock: &Arc<dyn Clock>,
 ) -> anyhow::Result<(OpenStack, String)> {
-    let (ironic, placement) = transports(config, tls).await?;
+    let (ironic, placement) = logins.transports().await?;
     let identity = identity(&ironic, &placement);
     let [ironic, placement]: [Arc<dyn Transport>; 2] = [Arc::new(ironic), Arc::new(placement)];
     #[cfg(feature = "crash-points")]
@@ -275,41 +291,18 @@ pub(crate) fn cloud(
 
 /// The way to one service, for somebody who wants to know how far it leads, and soon.
 pub(crate) async fn way(config: &Config, tls: &Tls, service: Service) -> Result<HttpTransport, ConfigError> {
-    let own = match service {
-        Service::Ironic => &config.ironic,
-        Service::Placement => &config.placement,
-    };
-    let auth = login(config, tls, set(&own.cloud).or(set(&config.os_cloud)))?;
-    let builder = builder(own, service, auth).retry(RetryPolicy {
-        attempts: 2,
-        ..RetryPolicy::default()
-    });
-    builder.build().await
+    let auth = Logins::new(config, tls).of(service)?;
+    let builder = builder(&config.service(service), service, auth);
+    builder.retry(twice()).build().await
 }
 
 /// What looks at both services, and can do nothing else.
 pub(crate) async fn lookout(config: &Config, tls: &Tls) -> anyhow::Result<Lookout> {
-    let (ironic, placement) = transports(config, tls).await?;
+    let (ironic, placement) = Logins::new(config, tls).transports().await?;
     Ok(Lookout::new(
         Arc::new(IronicClient::new(Arc::new(ironic))),
         Arc::new(PlacementClient::new(Arc::new(placement))),
         Arc::new(SystemClock),
-    ))
-}
-
-/// The ways to both services; with one login where both are in the same cloud.
-async fn transports(config: &Config, tls: &Tls) -> anyhow::Result<(HttpTransport, HttpTransport)> {
-    let [ironic, placement] =
-        [&config.ironic, &config.placement].map(|service| set(&service.cloud).or(set(&config.os_cloud)));
-    let auth = login(config, tls, ironic)?;
-    let other = if ironic == placement {
-        auth.clone()
-    } else {
-        login(config, tls, placement)?
-    };
-    Ok((
-        transport(config, Service::Ironic, auth).await?,
-        transport(config, Service::Placement, other).await?,
     ))
 }
 
@@ -319,46 +312,6 @@ pub(crate) fn identity(ironic: &HttpTransport, placement: &HttpTransport) -> Str
     match ironic == placement {
         true => ironic,
         false => format!("{ironic} for Ironic, {placement} for Placement"),
-    }
-}
-
-fn login(config: &Config, tls: &Tls, cloud: Option<&str>) -> Result<Auth, ConfigError> {
-    let mut clouds = Clouds::from_process_env();
-    if let Some(name) = cloud {
-        clouds = clouds.cloud(name);
-    }
-    for (prefix, service) in [("baremetal", &config.ironic), ("placement", &config.placement)] {
-        for (key, value) in [
-            ("region_name", &service.region),
-            ("interface", &service.interface),
-        ] {
-            if let Some(value) = set(value) {
-                clouds = clouds.set(format!("{prefix}_{key}"), value);
-            }
-        }
-    }
-    if tls.insecure {
-        clouds = clouds.set("insecure", "true");
-    }
-    if let Some(path) = &tls.os_cacert {
-        clouds = clouds.set("cacert", path.to_string_lossy());
-    }
-    Auth::new(clouds.load()?)
-}
-
-async fn transport(config: &Config, service: Service, auth: Auth) -> Result<HttpTransport, ConfigError> {
-    let own = match service {
-        Service::Ironic => &config.ironic,
-        Service::Placement => &config.placement,
-    };
-    builder(own, service, auth).build().await
-}
-
-fn builder(own: &config::Service, service: Service, auth: Auth) -> HttpTransportBuilder {
-    let builder = HttpTransport::builder(service, auth).timeout(own.timeout.get());
-    match set(&own.endpoint) {
-        Some(url) => builder.endpoint(url),
-        None => builder,
     }
 }
 

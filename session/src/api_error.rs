@@ -52,7 +52,7 @@ pub struct NotAcceptable {
 /// [`std::error::Error::source`] for it.
 #[derive(Debug)]
 pub struct ApiError<K> {
-    /// The service: `ironic` or `placement`.
+    /// The service's name.
     pub service: &'static str,
     /// The call in words with its object, such as `show node 5c2f...`.
     pub call: String,

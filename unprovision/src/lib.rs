@@ -26,6 +26,8 @@ pub mod journal;
 pub mod orchestrator;
 #[cfg(feature = "orchestrator")]
 pub mod process;
+#[cfg(feature = "orchestrator")]
+pub mod servers;
 
 /// A node is watched, decided about and written to by these types of the two clients.
 pub use ironic_client::{Node, NodeUuid, ProvisionState};

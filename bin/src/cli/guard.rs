@@ -13,7 +13,7 @@ use unprovision::orchestrator::Progress as At;
 use unprovision::strategy;
 
 use super::Global;
-use crate::config::{Config, Flag, set};
+use crate::config::{Ask, Config, Flag, set};
 use crate::events::EventWriter;
 use crate::failure::{OTHER, Usage, with_next};
 use crate::output::{self, Format, Row, Subject};
@@ -196,6 +196,7 @@ pub(super) fn settings(config: &Config, dry_run: bool) -> Result<Settings, Usage
         min_nodes_share: guard.min_nodes_share,
         pause_file: set(&guard.pause_file).map(Into::into),
         silence: config.notifications.silence.get(),
+        nova_required: config.nova.ask == Ask::Required,
         dry_run,
     })
 }

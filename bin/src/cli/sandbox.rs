@@ -143,6 +143,7 @@ fn build(args: &Args) -> Sandbox {
         .deployed(args.deployed().into())
         .cleaning(args.cleaning.get())
         .nova(args.nova.into())
+        .configure(|config| config.nova.in_catalog = args.nova != Nova::Off)
         .clock(serve::real_clock())
         .build();
     if args.nova == Nova::Off {

@@ -31,6 +31,7 @@ impl Config {
             .map_err(|problem| ("placement.endpoint", problem))?;
         interface(&self.ironic.interface).map_err(|problem| ("ironic.interface", problem))?;
         interface(&self.placement.interface).map_err(|problem| ("placement.interface", problem))?;
+        self.nova.check()?;
         project(&self.guard.project_id).map_err(|problem| ("guard.project_id", problem))?;
         user(&self.guard.user_id).map_err(|problem| ("guard.user_id", problem))?;
         share(self.guard.max_held_share).map_err(|problem| ("guard.max_held_share", problem))?;
@@ -95,14 +96,14 @@ fn journal(place: &str) -> Result<(), String> {
     }
 }
 
-fn endpoint(service: Service, text: &str) -> Result<(), String> {
+pub(super) fn endpoint(service: Service, text: &str) -> Result<(), String> {
     match set(text).map(|text| service.base(text)) {
         Some(Err(problem)) => Err(format!("{problem}; write it like https://host:port/path")),
         _ => Ok(()),
     }
 }
 
-fn interface(text: &str) -> Result<(), String> {
+pub(super) fn interface(text: &str) -> Result<(), String> {
     match text {
         "" | "public" | "internal" | "admin" => Ok(()),
         _ => Err(format!("`{text}` is not one of public, internal, admin")),

@@ -63,6 +63,7 @@ fn name(service: Service) -> &'static str {
         Service::Keystone => "keystone",
         Service::Ironic => "ironic",
         Service::Placement => "placement",
+        Service::Nova => "nova",
     }
 }
 
@@ -71,7 +72,7 @@ fn calls(service: Service) -> Fault {
     Fault::on(service).path(match service {
         Service::Ironic => "/v1/nodes/**",
         Service::Placement => "/resource_providers/**",
-        Service::Keystone => "/**",
+        Service::Keystone | Service::Nova => "/**",
     })
 }
 

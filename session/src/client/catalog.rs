@@ -45,6 +45,7 @@ impl Endpoint {
 fn official(service_type: &str) -> String {
     match service_type.to_ascii_lowercase().replace('_', "-").as_str() {
         "bare-metal" => "baremetal".to_owned(),
+        "computev21" => "compute".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -160,6 +161,8 @@ mod tests {
         {"type": "placement", "endpoints": [
             {"interface": "public", "region_id": null, "region": null, "url": "http://placement/"},
             {"interface": "admin", "region_id": "", "url": "%(host)s/placement"}]},
+        {"type": "computeV21", "endpoints": [
+            {"interface": "public", "region_id": "R1", "url": "http://nova/v2.1"}]},
         {"type": null}, {}]"#;
 
     fn find(service_type: &str, interface: InterfaceType, region: Option<&str>) -> Result<String, String> {
@@ -182,6 +185,7 @@ mod tests {
         assert_eq!(find("baremetal", Public, Some("R2")).unwrap(), "https://r2/");
         assert_eq!(find("bare_metal", Internal, None).unwrap(), "http://r1-int/");
         assert_eq!(find("placement", Public, None).unwrap(), "http://placement/");
+        assert_eq!(find("compute", Public, None).unwrap(), "http://nova/v2.1");
     }
 
     #[test]
@@ -205,8 +209,11 @@ mod tests {
                 vec!["admin interface in any region"],
             ),
             (
-                find("compute", Public, None),
-                vec!["`compute`", "bare-metal, baremetal-introspection, identity"],
+                find("image", Public, None),
+                vec![
+                    "`image`",
+                    "bare-metal, baremetal-introspection, computeV21, identity",
+                ],
             ),
             (find("placement", Admin, None), vec!["unusable"]),
             (

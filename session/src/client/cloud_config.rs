@@ -19,6 +19,7 @@ pub struct CloudConfig {
     pub(super) credentials: Credentials,
     ironic: ServiceConfig,
     placement: ServiceConfig,
+    nova: ServiceConfig,
     pub(super) tls: Tls,
 }
 
@@ -124,6 +125,7 @@ impl CloudConfig {
         match service {
             Service::Ironic => &self.ironic,
             Service::Placement => &self.placement,
+            Service::Nova => &self.nova,
         }
     }
 
@@ -135,12 +137,14 @@ impl CloudConfig {
         let credentials = resolver.credentials()?;
         let ironic = resolver.service(Service::Ironic, &credentials)?;
         let placement = resolver.service(Service::Placement, &credentials)?;
+        let nova = resolver.service(Service::Nova, &credentials)?;
         let tls = resolver.tls()?;
         Ok(Self {
             name,
             credentials,
             ironic,
             placement,
+            nova,
             tls,
         })
     }

@@ -11,14 +11,17 @@ pub enum Service {
     Ironic,
     /// The service of inventories and allocations.
     Placement,
+    /// The service of servers. Its requests' paths begin with `/v2.1`.
+    Nova,
 }
 
 impl Service {
-    /// The name in messages and logs: `ironic` or `placement`.
+    /// The name in messages and logs: `ironic`, `placement` or `nova`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ironic => "ironic",
             Self::Placement => "placement",
+            Self::Nova => "nova",
         }
     }
 
@@ -27,11 +30,13 @@ impl Service {
         match self {
             Self::Ironic => "baremetal",
             Self::Placement => "placement",
+            Self::Nova => "compute",
         }
     }
 
     /// The one form of the many in which an endpoint is written: no slash at the end and, as the
-    /// requests' paths have it already, no `/v1` of Ironic. A path before that is kept.
+    /// requests' paths have it already, no `/v1` of Ironic and no `/v2.1` of Nova, nor the project that may follow that one. A
+    /// path before that is kept.
     ///
     /// # Errors
     /// Why it is no endpoint, in words that do not repeat it: it may hold a password.
@@ -41,6 +46,7 @@ impl Service {
         let path = match self {
             Self::Ironic => path.strip_suffix("/v1").unwrap_or(path).trim_end_matches('/'),
             Self::Placement => path,
+            Self::Nova => before_version(path),
         };
         let path = path.to_owned();
         url.set_path(&path);
@@ -52,6 +58,17 @@ impl fmt::Display for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// What comes before the last segment that is a version of Nova's API.
+fn before_version(path: &str) -> &str {
+    let is_version = |segment: &str| matches!(segment, "v2" | "v2.0" | "v2.1");
+    let mut ends = path.rmatch_indices('/').map(|(at, _)| at);
+    let version = ends.find(|at| {
+        let rest = &path[at + 1..];
+        is_version(rest.split('/').next().unwrap_or_default())
+    });
+    path[..version.unwrap_or(path.len())].trim_end_matches('/')
 }
 
 /// An absolute `http` or `https` URL without query and fragment.
@@ -75,7 +92,7 @@ mod tests {
 
     #[test]
     fn all_forms_of_an_endpoint_have_one_base() {
-        use Service::{Ironic, Placement};
+        use Service::{Ironic, Nova, Placement};
         for (service, endpoint, base) in [
             (Ironic, "https://h", "https://h/"),
             (Ironic, "https://h/", "https://h/"),
@@ -91,6 +108,13 @@ mod tests {
             (Ironic, " http://[::1]:6385 ", "http://[::1]:6385/"),
             (Placement, "http://h/placement/", "http://h/placement"),
             (Placement, "http://h/v1", "http://h/v1"),
+            (Nova, "http://h:8774", "http://h:8774/"),
+            (Nova, "http://h:8774/v2.1/", "http://h:8774/"),
+            (Nova, "http://h:8774/v2.1/3d2f6a1b5c7e4f9a", "http://h:8774/"),
+            (Nova, "http://h:8774/v2/%(tenant_id)s", "http://h:8774/"),
+            (Nova, "https://h/compute", "https://h/compute"),
+            (Nova, "https://h/compute/v2.1", "https://h/compute"),
+            (Nova, "https://h/v2/compute/v2.1/p/", "https://h/v2/compute"),
         ] {
             assert_eq!(service.base(endpoint).unwrap().as_str(), base, "{endpoint}");
         }

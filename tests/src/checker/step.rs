@@ -155,6 +155,7 @@ impl State {
                     at: now,
                     node: Some(view::node(&self.bay.node)),
                     provider: Some(Arc::unwrap_or_clone(provider)),
+                    nova: None,
                 };
                 let case = self.case_mut()?;
                 self.worker = match worker::think(rules.product, rules.strategy, case, &seen, now) {
@@ -180,6 +181,7 @@ impl State {
             at: self.now,
             node: Some(view::node(&self.bay.node)),
             provider: Some(view::provider(&self.bay.provider, uuid, self.parties().guard)),
+            nova: None,
         }
     }
 

@@ -4,3 +4,4 @@ pub mod events;
 pub mod journal;
 mod leases;
 pub mod older;
+pub mod servers;

@@ -128,6 +128,7 @@ impl Api {
                 "OpenStack-API-Version",
                 "placement 1.39",
             ),
+            Service::Nova => return Err(LabError::NoNova),
         };
         let mut request = self.http.request(method.clone(), format!("{root}{path}"));
         request = request.header("X-Auth-Token", token).header(name, version);

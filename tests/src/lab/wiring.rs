@@ -51,11 +51,11 @@ impl Default for Setup {
 }
 
 impl Proxies {
-    /// The way to one of the two services.
+    /// The way to one of the two services; nobody asks Nova through a proxy.
     pub fn to(&self, service: Service) -> &Proxy {
         match service {
             Service::Ironic => &self.ironic,
-            Service::Placement => &self.placement,
+            Service::Placement | Service::Nova => &self.placement,
         }
     }
 }

@@ -66,6 +66,7 @@ impl World {
         let header = match service {
             Service::Ironic => Some(("x-openstack-ironic-api-version", version.to_owned())),
             Service::Placement => Some(("openstack-api-version", format!("placement {version}"))),
+            Service::Nova => Some(("openstack-api-version", format!("compute {version}"))),
             Service::Keystone => None,
         };
         if let Some((name, value)) = header.filter(|_| !version.is_empty())

@@ -141,6 +141,10 @@ pub enum NovaRule {
 /// How Nova behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NovaConfig {
+    /// Whether the catalog has it.
+    pub in_catalog: bool,
+    /// Where it says that it is, without a trailing slash.
+    pub base_url: String,
     /// The reservation rule, or no passes at all.
     pub rule: NovaRule,
     /// From the start of one pass to the start of the next.
@@ -277,6 +281,8 @@ impl Default for PlacementConfig {
 impl Default for NovaConfig {
     fn default() -> Self {
         Self {
+            in_catalog: false,
+            base_url: "http://sandbox.invalid/compute/v2.1".into(),
             rule: NovaRule::Off,
             pass_interval: Duration::from_secs(60),
             first_pass: Duration::from_secs(60),

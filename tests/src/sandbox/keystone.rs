@@ -95,12 +95,14 @@ impl World {
 
     fn catalog(&self) -> Value {
         let config = &self.config;
+        let nova = ("compute", "nova", config.nova.base_url.clone());
         let services = [
             ("identity", "keystone", format!("{}/v3", config.keystone.base_url)),
             ("baremetal", "ironic", config.ironic.base_url.clone()),
             ("placement", "placement", config.placement.base_url.clone()),
         ];
         let region = &config.keystone.region;
+        let services = services.into_iter().chain(config.nova.in_catalog.then_some(nova));
         let entries = services.map(|(kind, name, url)| {
             let endpoints = ["public", "internal", "admin"].map(|interface| {
                 json!({
@@ -113,7 +115,7 @@ impl World {
             });
             json!({"endpoints": endpoints, "id": id(&format!("service/{kind}")), "type": kind, "name": name})
         });
-        json!(entries)
+        json!(entries.collect::<Vec<_>>())
     }
 
     /// A token that is known and not too old.

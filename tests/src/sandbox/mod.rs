@@ -57,6 +57,8 @@ pub enum Service {
     Ironic,
     /// The inventory of what can be scheduled.
     Placement,
+    /// The service of servers, as far as it can be asked for one.
+    Nova,
 }
 
 impl Service {
@@ -66,6 +68,7 @@ impl Service {
             Self::Keystone => "keystone",
             Self::Ironic => "ironic",
             Self::Placement => "placement",
+            Self::Nova => "nova",
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! It writes through the same API as everybody; its reads go to the world directly and are not logged.
 
+mod api;
 mod server;
 mod tracker;
 

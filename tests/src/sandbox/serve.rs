@@ -65,6 +65,7 @@ pub async fn serve_at(sandbox: Sandbox, address: SocketAddr) -> io::Result<Serve
         config.keystone.base_url = format!("{base}/identity");
         config.ironic.base_url = format!("{base}/baremetal");
         config.placement.base_url = format!("{base}/placement");
+        config.nova.base_url = format!("{base}/compute/v2.1");
         let nobody = || User::admin("", "", "");
         (
             config.keystone.users.first().cloned().unwrap_or_else(nobody),
@@ -159,6 +160,7 @@ fn prefix(service: Service) -> &'static str {
         Service::Keystone => "identity",
         Service::Ironic => "baremetal",
         Service::Placement => "placement",
+        Service::Nova => "compute",
     }
 }
 
@@ -187,9 +189,14 @@ async fn answer(State(sandbox): State<Sandbox>, request: Request<Body>) -> Respo
 fn route(uri: &Uri) -> Option<(Service, Uri)> {
     let path = uri.path().trim_start_matches('/');
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
-    let service = [Service::Keystone, Service::Ironic, Service::Placement]
-        .into_iter()
-        .find(|s| prefix(*s) == first)?;
+    let service = [
+        Service::Keystone,
+        Service::Ironic,
+        Service::Placement,
+        Service::Nova,
+    ]
+    .into_iter()
+    .find(|s| prefix(*s) == first)?;
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     Some((service, format!("/{rest}{query}").parse().ok()?))
 }

@@ -106,6 +106,7 @@ impl World {
             (Ok(who), Service::Ironic) => (who, self.ironic(&call)),
             (Ok(who), Service::Placement) => (who, self.placement(&call)),
             (Ok(who), Service::Keystone) => (who, self.keystone(&call)),
+            (Ok(who), Service::Nova) => (who, self.nova_api(&call)),
         };
         let path = request
             .uri()

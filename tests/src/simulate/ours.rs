@@ -29,6 +29,7 @@ impl Fleet<'_> {
             at: self.now,
             node: Some(view::node(slot.read_node(self.now, stale))),
             provider: Some(view::provider(&slot.bay.provider, uuid, slot.parties().guard)),
+            nova: None,
         }
     }
 

@@ -142,6 +142,7 @@ impl Scene {
             observer: Arc::<Ear>::clone(&ear),
             identity: None,
             events: Some(Arc::new(source(listens))),
+            servers: None,
         };
         let guard = Guard::new(adapters, settings);
         Self { sandbox, guard, ear }

@@ -8,12 +8,13 @@ use http::Method;
 use ironic_client::IronicClient;
 use placement_client::PlacementClient;
 use tokio_util::sync::CancellationToken;
-use unprovision::cloud::OpenStack;
+use unprovision::cloud::{CloudError, OpenStack};
 use unprovision::core::{Case, Entry};
 use unprovision::events::EventSource;
 use unprovision::guard::{Adapters, Guard, GuardObserver, Notice, Settings};
 use unprovision::journal::{Journal, MemoryJournal};
 use unprovision::orchestrator::Observer;
+use unprovision::servers::Servers;
 use unprovision_testkit::rig::SandboxClock;
 use unprovision_testkit::sandbox::config::NovaRule;
 use unprovision_testkit::sandbox::log::Change;
@@ -69,6 +70,16 @@ impl Observer for Ear {
         let line = format!("{} waits: {for_what}", case.node);
         self.lines.lock().unwrap().push(line);
     }
+
+    fn trouble(&self, case: &Case, error: &CloudError) {
+        let line = format!("{} trouble: {error}", case.node);
+        self.lines.lock().unwrap().push(line);
+    }
+
+    fn unchecked(&self, case: &Case, why: &str) {
+        let line = format!("{} unchecked: {why}", case.node);
+        self.lines.lock().unwrap().push(line);
+    }
 }
 
 impl GuardObserver for Ear {
@@ -88,6 +99,8 @@ pub(crate) struct Scene {
     pub(crate) who: &'static str,
     /// What wakes it, besides its own looks.
     pub(crate) events: Option<Arc<dyn EventSource>>,
+    /// Whom it asks for servers.
+    pub(crate) servers: Option<Arc<dyn Servers>>,
 }
 
 impl Scene {
@@ -103,6 +116,7 @@ impl Scene {
             ear: Arc::default(),
             who: "guard",
             events: None,
+            servers: None,
         }
     }
 
@@ -131,6 +145,7 @@ impl Scene {
             observer: Arc::<Ear>::clone(&self.ear),
             identity: None,
             events: self.events.clone(),
+            servers: self.servers.clone(),
         };
         Arc::new(Guard::new(adapters, self.settings.clone()))
     }

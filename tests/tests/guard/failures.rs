@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::common::{
     Scene, assert_clean, assert_ironic_untouched, assert_unexposed, by_operator, cloud, delete_all, edit,
-    only, secs, strategies,
+    only, secs, strategies, writes,
 };
 
 fn one(spoil: impl Fn(&mut Node) + Send + Sync + 'static) -> Builder {
@@ -158,6 +158,64 @@ async fn c09_a_node_that_is_gone_is_reserved_and_not_held_by_us() {
         assert!(
             left.is_empty(),
             "{strategy}: Nova must be able to delete the provider: {left:?}"
+        );
+    }
+}
+
+/// Ironic adds a state that nobody here knows. On its way a node is held in it, a free one is hidden once it gets there, and a
+/// person is told; it ends when the node is available. With an instance it counts as in use.
+#[tokio::test(start_paused = true)]
+async fn a_state_that_ironic_adds_is_held_and_told_until_the_node_is_available() {
+    for strategy in strategies() {
+        let sandbox = cloud(2, NovaRule::Off).nodes(3).cleaning(secs(3600)).build();
+        let scene = Scene::by(&sandbox, strategy);
+        let [leaving, used, free] = sandbox.nodes()[..] else {
+            panic!()
+        };
+        let instance = only(&sandbox).1;
+        let becomes = |node, state| {
+            sandbox.with(|world, now| {
+                world.edit_node(node, |node| {
+                    node.provision_state = state;
+                    node.provision_updated_at = Some(now);
+                });
+            });
+        };
+        scene
+            .while_guarding(async {
+                sandbox.with(|world, now| world.nova_delete(instance, now));
+                tokio::time::sleep(secs(20)).await;
+                for node in [leaving, used, free] {
+                    becomes(node, State::Quarantined);
+                }
+                tokio::time::sleep(secs(70)).await;
+                for node in [leaving, free] {
+                    assert!(!sandbox.is_offered(node), "{strategy}");
+                }
+                let of_used = writes(&sandbox)
+                    .into_iter()
+                    .filter(|line| line.contains(&used.to_string()));
+                assert_eq!(of_used.count(), 0, "{strategy}: it carries an instance");
+                assert_eq!(scene.ear.heard("does not know: `quarantined`"), 2, "{strategy}");
+                tokio::time::sleep(secs(700)).await;
+                assert_eq!(
+                    scene.ear.heard("does not know: `quarantined`"),
+                    2,
+                    "{strategy}: once each"
+                );
+                for node in [leaving, free] {
+                    assert!(!sandbox.is_offered(node), "{strategy}");
+                    becomes(node, State::Available);
+                }
+                tokio::time::sleep(secs(100)).await;
+            })
+            .await;
+        assert_clean(&sandbox, leaving, strategy);
+        assert!(sandbox.is_offered(free), "{strategy}");
+        let exposure = judge::exposure(&sandbox.log(), free);
+        assert!(
+            exposure.total <= secs(61),
+            "{strategy}: up to the next sweep, {exposure:?}"
         );
     }
 }

@@ -13,6 +13,7 @@ mod failures;
 mod fleet;
 mod free;
 mod hints;
+mod nova;
 mod odd;
 mod placement;
 mod replicas;

@@ -270,6 +270,7 @@ async fn c23_planted_drift_is_found_and_repaired() {
             observer: Arc::new(Unobserved),
             identity: None,
             events: None,
+            servers: None,
         },
         Settings::default(),
     );

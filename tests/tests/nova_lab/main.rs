@@ -13,5 +13,6 @@ mod claimed;
 mod common;
 mod guard;
 mod measured;
+mod servers;
 mod settled;
 mod story;

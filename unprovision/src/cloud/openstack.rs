@@ -265,6 +265,7 @@ impl Cloud for OpenStack {
             at: self.clock.now(),
             node,
             provider,
+            nova: None,
         })
     }
 

@@ -7,7 +7,8 @@ use ironic_client::{Fault, Node, ProvisionState};
 use placement_client::{ConsumerUuid, Inventories, ProviderTraits, TraitName};
 
 use super::{
-    Action, ActionKind, Case, Kind, Observation, Owner, ProviderView, Tag, is_free, why_not_free_for_nova,
+    Action, ActionKind, Case, Kind, NovaAnswer, Observation, Owner, ProviderView, Tag, Tie, is_free,
+    why_not_free_for_nova,
 };
 
 /// Why a write is vetoed.
@@ -28,6 +29,9 @@ pub enum Veto {
     /// Somebody uses the node, and the guard has nothing to do with it.
     #[error("the node is in use")]
     InUse,
+    /// Nova, where it was asked, says that a server lives where it would be ended, or does not where it would be served.
+    #[error("Nova says otherwise of the server")]
+    Nova,
     /// It would cure what was not asked to be cured, or end a person's maintenance.
     #[error("the cure was not asked for")]
     NoCure,
@@ -35,6 +39,7 @@ pub enum Veto {
 
 /// Whether the write may be sent.
 pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Veto> {
+    veto(is_against_nova(case, seen, action), Veto::Nova)?;
     match action {
         Action::Unprovision { .. } => tear_down(case, asked_for(case, seen)?, action),
         Action::Abort { from, .. } => {
@@ -81,6 +86,26 @@ pub fn check(case: &Case, seen: &Observation, action: &Action) -> Result<(), Vet
 
 fn veto(when: bool, why: Veto) -> Result<(), Veto> {
     if when { Err(why) } else { Ok(()) }
+}
+
+/// Rule 10: whoever gets a unit back has to be there, and whoever is there keeps the node from being offered.
+fn is_against_nova(case: &Case, seen: &Observation, action: &Action) -> bool {
+    let said = seen
+        .nova
+        .as_ref()
+        .filter(|said| Some(said.server) == case.instance());
+    let tie = match said.map(|said| &said.answer) {
+        Some(NovaAnswer::Server(server)) => Some(server.tie(case.node)),
+        Some(NovaAnswer::NoServer) => None,
+        None | Some(NovaAnswer::Silent(_) | NovaAnswer::Unreadable) => return false,
+    };
+    match action {
+        Action::HandBack { .. } => matches!(tie, None | Some(Tie::Deleting | Tie::Elsewhere)),
+        Action::Release {
+            whose: Owner::Guard, ..
+        } => tie == Some(Tie::Lives),
+        _ => false,
+    }
 }
 
 fn release(case: &Case, seen: &Observation, whose: Owner, consumer: ConsumerUuid) -> Result<(), Veto> {

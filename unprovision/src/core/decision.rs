@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::rules::{self, OnHeld};
-use super::{Action, Case, Observation, Owner, check, doubt, guarded, pace, tear_down};
+use super::{Action, Case, Observation, Owner, check, doubt, guarded, nova, pace, tear_down};
 use crate::strategy::Strategy;
 
 /// What a strategy wants, given a node that passed the common rules.
@@ -147,7 +147,7 @@ pub fn decide(strategy: &dyn Strategy, case: &Case, seen: &Observation, now: Tim
             Step::Blocked(why) => rules::blocked(case, seen, why.to_owned()),
         },
     };
-    let paced = match decision {
+    let paced = match nova::heeded(case, decision, seen, now) {
         Decision::Act(action) => pace::pace(case, action, seen, now),
         other => other,
     };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::NovaSays;
 use ironic_client::Node;
 use jiff::Timestamp;
 use placement_client::{
@@ -18,6 +19,8 @@ pub struct Observation {
     pub node: Option<Node>,
     /// The provider; `None` where Placement does not know it: then nothing is offered.
     pub provider: Option<ProviderView>,
+    /// What Nova has just said of a server; `None` where nobody has asked.
+    pub nova: Option<NovaSays>,
 }
 
 /// A resource provider, with all that decisions need of it.

@@ -60,9 +60,13 @@ pub enum CannotOpen {
     Protected(String),
     #[error(
         "Nova manages node {node}: delete the server with `openstack server delete {instance}`, or say \
-         --nova-record-remains if Nova shall keep a record of a server that is gone"
+         --nova-record-remains if Nova shall keep a record of a server that is gone{said}"
     )]
-    NovaManages { node: String, instance: Uuid },
+    NovaManages {
+        node: String,
+        instance: Uuid,
+        said: String,
+    },
     #[error(
         "Placement has no provider for node {0}, so nothing could be held: check the endpoint and region of Placement, and \
          whether nova-compute has made the provider yet"
@@ -108,10 +112,15 @@ pub fn open(request: &TearDownRequest, seen: &Observation, now: Timestamp) -> Re
     };
     let class = class(request, node, provider, &shown)?;
     let nova = provider.is_novas();
-    if nova && !request.nova_record_remains {
+    let said = seen.nova.as_ref();
+    let lets_go = || said.is_some_and(|said| said.lets_go(request.instance, request.node));
+    if nova && !request.nova_record_remains && !lets_go() {
         return Err(CannotOpen::NovaManages {
             node: shown,
             instance: request.instance,
+            said: said
+                .map(|said| format!(" ({})", said.words(request.node)))
+                .unwrap_or_default(),
         });
     }
     let mut found = found(request, node, provider, class, nova);

@@ -306,6 +306,10 @@ impl Observer for AlsoEvents {
     fn trouble(&self, case: &Case, error: &CloudError) {
         self.observer.trouble(case, error);
     }
+
+    fn unchecked(&self, case: &Case, why: &str) {
+        self.observer.unchecked(case, why);
+    }
 }
 
 impl GuardObserver for AlsoEvents {

@@ -27,6 +27,7 @@ impl Guard {
     /// All looks, each at its own pace.
     pub(super) async fn look_for_ever(&self, attention: &Attention) {
         tokio::join!(
+            self.say_nova(),
             self.look_often(attention),
             self.sweep_often(attention),
             self.watch_offers(),

@@ -11,6 +11,7 @@
 //! It uses the orchestrator's worker, so there is one loop for both. It never changes a node's provision state, and it
 //! never lets go of a node that it holds before that is free. What may stop its writes is in `brakes`.
 
+mod asks;
 mod assign;
 mod attend;
 mod brakes;
@@ -38,8 +39,9 @@ use crate::cloud::{Clock, Cloud, Fleet};
 use crate::core::{GuardPolicy, Process};
 use crate::events::EventSource;
 use crate::journal::Journal;
-use crate::orchestrator::{CaseReport, Observer, Parts, RunError, Until, Watcher};
+use crate::orchestrator::{CaseReport, Nova, Observer, Parts, RunError, Until, Watcher};
 use crate::scope::Scopes;
+use crate::servers::Servers;
 use unprovision_session::Class;
 
 pub use brakes::Brakes;
@@ -77,6 +79,8 @@ pub struct Settings {
     pub pause_file: Option<PathBuf>,
     /// So long may Ironic say nothing although nodes change, before that is told.
     pub silence: Duration,
+    /// Without Nova's word nothing is released: it is asked before each release, not only where there is doubt.
+    pub nova_required: bool,
     /// Nothing is written at all; what would be is said.
     pub dry_run: bool,
 }
@@ -96,6 +100,7 @@ impl Default for Settings {
             scopes: Scopes::default(),
             pause_file: None,
             silence: Duration::from_secs(600),
+            nova_required: false,
             dry_run: false,
         }
     }
@@ -124,6 +129,8 @@ pub struct Adapters {
     pub identity: Option<String>,
     /// Says when something has happened to a node; without one it is found by looking.
     pub events: Option<Arc<dyn EventSource>>,
+    /// Whom to ask for a server where there is doubt; without one that is not checked.
+    pub servers: Option<Arc<dyn Servers>>,
 }
 
 /// Keeps Placement from offering nodes that somebody else tears down.
@@ -167,6 +174,7 @@ impl Guard {
             observer,
             identity,
             events: source,
+            servers,
         } = adapters;
         let brakes = Arc::new(Brakes::new(&settings, Arc::clone(&observer), clock.now()));
         let events = Arc::new(Events::new(Arc::clone(&clock)));
@@ -177,6 +185,7 @@ impl Guard {
         });
         parts.admission = Arc::<Brakes>::clone(&brakes);
         parts.identity = identity;
+        parts.nova = servers.map(|servers| Nova::new(servers, settings.nova_required));
         parts.looks = Semaphore::new(settings.concurrency.get());
         Self {
             parts,
@@ -225,7 +234,7 @@ impl Guard {
     ///
     /// Where the journal cannot be read, or Ironic's API is too old for a scope. A cloud that cannot be looked at is waited for.
     pub async fn run(&self, stop: &CancellationToken) -> Result<(), RunError> {
-        self.can_tell_scopes().await?;
+        self.can_begin().await?;
         let (attention, wanted) = mpsc::unbounded_channel();
         self.carry_on(&attention).await?;
         // Before anything else: the sizes of the classes, and who is where.
@@ -243,10 +252,11 @@ impl Guard {
     ///
     /// Where the journal cannot be read, or not everything could be looked at.
     pub async fn once(&self, stop: &CancellationToken) -> Result<Pass, RunError> {
-        self.can_tell_scopes().await?;
+        self.can_begin().await?;
         let (attention, wanted) = mpsc::unbounded_channel();
         self.carry_on(&attention).await?;
-        self.try_sweep(&attention).await?;
+        let ((), swept) = tokio::join!(self.say_nova(), self.try_sweep(&attention));
+        swept?;
         drop(attention);
         let mut pass = Pass::default();
         self.tend(wanted, Until::Settled, stop, Some(&mut pass)).await;
@@ -255,8 +265,14 @@ impl Guard {
         Ok(pass)
     }
 
+    /// Whether everything that must be there is.
+    pub(super) async fn can_begin(&self) -> Result<(), RunError> {
+        self.can_tell_scopes().await?;
+        self.can_ask_nova().await
+    }
+
     /// A scope that Ironic's API cannot tell would be taken for empty, so nothing is begun.
-    pub(super) async fn can_tell_scopes(&self) -> Result<(), RunError> {
+    async fn can_tell_scopes(&self) -> Result<(), RunError> {
         match self.fleet.knows(&self.settings.scopes.reads()).await {
             Err(error) if error.class == Class::Refused => Err(error.into()),
             // The sweeps tell.

@@ -15,6 +15,13 @@ pub enum Notice {
         /// Cases that the journal has open, and that are carried on.
         carried_on: usize,
     },
+    /// Nova is asked for servers.
+    AsksNova {
+        /// Before each release, not only where there is doubt.
+        required: bool,
+    },
+    /// Nova is not asked, so something is not checked; why.
+    Unchecked(String),
     /// What a scope is about; said at the start, and when a scope becomes empty or is not so any more.
     Scope {
         /// Its name.
@@ -100,6 +107,15 @@ impl fmt::Display for Notice {
                     "guard starts; {carried_on} open cases of the journal are carried on"
                 )
             }
+            Self::AsksNova { required } => f.write_str(match required {
+                true => "Nova is asked for the server before each release, and where there is doubt",
+                false => "Nova is asked for the server where there is doubt",
+            }),
+            Self::Unchecked(why) => write!(
+                f,
+                "Nova is not asked: {why}. Not checked: whether a server is there before its unit goes back to it, and while its \
+                 allocation stays on a free node"
+            ),
             Self::Scope { name, nodes: 0, .. } => {
                 write!(f, "scope `{name}`: NO node fits, so nothing is guarded by it")
             }

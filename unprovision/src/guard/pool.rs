@@ -193,7 +193,7 @@ impl Guard {
         let (id, mut first) = match open_guard(&seen, self.memory.instance_of(node), &policy, now) {
             Ok(opened) => opened,
             Err(why) => {
-                let what = why.is_finding().then(|| why.to_string());
+                let what = self.finding(&seen, &why).await;
                 self.finds(node, what.as_deref(), seen);
                 return Ok(None);
             }

@@ -33,10 +33,11 @@ impl Guard {
     /// Where the journal cannot be read, or not everything could be looked at.
     pub async fn stand_down(&self, stop: &CancellationToken) -> Result<(Pass, Vec<Held>), RunError> {
         self.brakes.no_new_holds();
-        self.can_tell_scopes().await?;
+        self.can_begin().await?;
         let (attention, wanted) = mpsc::unbounded_channel();
         self.carry_on(&attention).await?;
-        let (nodes, hidden) = self.hidden().await?;
+        let ((), hidden) = tokio::join!(self.say_nova(), self.hidden());
+        let (nodes, hidden) = hidden?;
         let mut held = Vec::new();
         for node in hidden {
             if self.memory.case_of(node).is_some() {

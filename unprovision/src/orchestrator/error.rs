@@ -50,6 +50,9 @@ pub enum RunError {
         /// The process.
         by: Process,
     },
+    /// Nothing is to be released without Nova's word, and Nova cannot be asked.
+    #[error("Nova is to be asked before each release, and cannot be: {0}")]
+    NovaRequired(String),
     /// The journal has no such case.
     #[error("the journal has no readable case {0}")]
     NoCase(CaseId),

@@ -14,6 +14,7 @@ mod admission;
 mod error;
 mod gate;
 mod lease;
+mod nova;
 mod open;
 mod report;
 mod watcher;
@@ -30,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cloud::{Clock, Cloud, CloudError, Reads};
 use crate::core::{
-    Case, CaseId, CaseState, Entry, Event, Limits, Observation, Process, TearDownRequest, WaitFor, open,
+    Case, CaseId, CaseState, Entry, Event, Limits, Observation, Process, TearDownRequest, WaitFor,
 };
 use crate::journal::{Journal, Seq};
 use crate::process;
@@ -41,6 +42,7 @@ pub use error::RunError;
 pub(crate) use gate::Gate;
 use lease::Lease;
 pub(crate) use lease::Term;
+pub(crate) use nova::Nova;
 pub use report::{CaseReport, Progress};
 pub(crate) use watcher::{Waits, Watcher};
 pub(crate) use worker::{First, Place, Worker};
@@ -58,11 +60,13 @@ pub trait Observer: fmt::Debug + Send + Sync {
 
     /// A look or a write failed, and is tried again.
     fn trouble(&self, _case: &Case, _error: &CloudError) {}
+
+    /// Nova cannot be asked, and what it would be asked for is decided without it; said once.
+    fn unchecked(&self, _case: &Case, _why: &str) {}
 }
 
 #[derive(Debug)]
 struct Silent;
-
 impl Observer for Silent {}
 
 /// How far a case is followed.
@@ -87,8 +91,7 @@ pub enum Until {
 /// use unprovision::core::{Limits, Outcome, TearDownRequest};
 /// use unprovision::journal::MemoryJournal;
 /// use unprovision::orchestrator::{Orchestrator, Progress, Until};
-/// # use ironic_client::IronicClient;
-/// # use placement_client::PlacementClient;
+/// # use {ironic_client::IronicClient, placement_client::PlacementClient};
 /// # use unprovision_testkit::{rig::SandboxClock, sandbox::Sandbox};
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -141,6 +144,7 @@ pub(crate) struct Parts {
     max_tear_downs: Option<NonZeroUsize>,
     pub(crate) identity: Option<String>,
     pub(crate) lease: Lease,
+    pub(crate) nova: Option<Nova>,
 }
 
 impl Parts {
@@ -156,6 +160,7 @@ impl Parts {
             max_tear_downs: None,
             identity: None,
             lease: Lease::of(process::this()),
+            nova: None,
         }
     }
 }
@@ -238,7 +243,7 @@ impl Orchestrator {
             .cloud
             .observe(request.node, Reads::everything())
             .await?;
-        Ok(open(request, &seen, self.parts.clock.now())?)
+        Ok(self.parts.may_open(request, seen).await?)
     }
 
     /// Records a tear-down that [`Orchestrator::check`] let pass. Nothing is sent yet: [`Orchestrator::run`] does that.

@@ -6,6 +6,7 @@ use ironic_client::{Node, ProvisionState};
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+mod ask;
 mod look;
 
 use self::look::Look;
@@ -13,7 +14,7 @@ use super::gate::{Gate, Pass, Unheld};
 use super::watcher::Watcher;
 use super::{CaseReport, Parts, Progress, RunError, Term, Until};
 use crate::core::{
-    Action, ActionKind, Case, CaseId, CaseState, Decision, Ending, Event, LastAttempt, Observation,
+    Action, ActionKind, Case, CaseId, CaseState, Decision, Ending, Event, LastAttempt, NovaSays, Observation,
     RefusalKind, Wait, WaitFor, decide,
 };
 use crate::journal::Seq;
@@ -41,6 +42,8 @@ pub(crate) struct Worker<'a> {
     /// That the node is gone was confirmed; it holds until the node is seen again.
     is_gone: bool,
     first: Option<First>,
+    /// What Nova has said since the last look.
+    said: Option<NovaSays>,
 }
 
 /// What a worker is given.
@@ -98,6 +101,7 @@ impl<'a> Worker<'a> {
             waits_since: Duration::ZERO,
             is_gone: false,
             first,
+            said: None,
         };
         worker.work().await
     }
@@ -119,14 +123,18 @@ impl<'a> Worker<'a> {
     }
 
     async fn step(&mut self) -> Result<Step, RunError> {
-        let (term, seen) = match self.look().await {
+        let (term, mut seen) = match self.look().await {
             Look::Seen(term, seen) => (term, seen),
             Look::GaveUp(ending) => return self.end(ending).await,
             Look::Stopped => return Ok(Step::Done(self.stopped())),
         };
+        seen.nova = self.said.take();
         self.note(&seen).await?;
         self.parts.observer.looked(&self.case, &seen);
         let decision = decide(self.strategy, &self.case, &seen, self.now());
+        if let Some(server) = self.in_doubt(&seen, &decision) {
+            return Ok(self.ask(server).await);
+        }
         if matches!(decision, Decision::Act(_)) && !self.parts.goes_on(term).await? {
             return Ok(Step::Again);
         }

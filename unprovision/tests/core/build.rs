@@ -213,6 +213,7 @@ pub(crate) fn seen(node: impl Into<Option<Node>>, provider: impl Into<Option<Pro
         at: at(200),
         node: node.into(),
         provider: provider.into(),
+        nova: None,
     }
 }
 

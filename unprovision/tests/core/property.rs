@@ -16,15 +16,16 @@ use crate::build::{
     hand_over, in_use, instance, node, one_unit, other_class, provider, reserve, tag, tag_name, tag_node,
     tag_provider, unprovision,
 };
+use crate::property_nova::{says, some_answer};
 use crate::property_tags::{forbidden_tag, traits};
 
 const CASES: u64 = 12_000;
 
 /// The same numbers in every run (splitmix64), so that a failure can be seen again by its seed.
-struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -32,7 +33,7 @@ impl Dice {
         (z ^ (z >> 31)) % sides
     }
 
-    fn one_in(&mut self, n: u64) -> bool {
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.roll(n) == 0
     }
 
@@ -268,7 +269,10 @@ fn forbidden_to_placement(case: &Case, seen: &Observation, action: &Action) -> O
             if *from != guard() || to.uuid != instance() {
                 return Some("a hand-back between others");
             }
-            (carries != Some(INSTANCE)).then_some("handed back to an instance that has left")
+            if carries != Some(INSTANCE) {
+                return Some("handed back to an instance that has left");
+            }
+            says(seen, &["gone", "deleting", "elsewhere"]).then_some("handed back against Nova's word")
         }
         Action::Release { whose, consumer } => {
             let guards = matches!(case.kind, Kind::Guard { .. });
@@ -285,6 +289,9 @@ fn forbidden_to_placement(case: &Case, seen: &Observation, action: &Action) -> O
             }
             if consumer.rest.contains_key(&ProviderUuid(case.node.0)) {
                 return Some("what is released is kept");
+            }
+            if *whose == Owner::Guard && says(seen, &["active"]) {
+                return Some("released although a server is there");
             }
             let view = seen.provider.as_ref()?;
             let reserved = view.inventories.inventories[&class()].reserved;
@@ -326,6 +333,7 @@ fn nothing_that_must_never_be_sent_is_ever_decided() {
             at: at(200),
             node: (!dice.one_in(12)).then(|| some_node(&mut dice)),
             provider: (!dice.one_in(12)).then(|| some_provider(&mut dice)),
+            nova: (!dice.one_in(3)).then(|| some_answer(&mut dice)),
         };
         let now = dice.pick(&[at(200), at(300), at(99_999)]);
         for strategy in strategy::ALL {

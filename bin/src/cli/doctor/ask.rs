@@ -16,6 +16,7 @@ use placement_client::{
 };
 use serde_json::Value;
 use unprovision::cloud::{Clock, SystemClock};
+use unprovision::servers::ServersError;
 use unprovision_session::{
     ApiError, HttpTransport, Microversion, Service, Transport, TransportError, VersionRange, in_full,
 };
@@ -23,7 +24,7 @@ use unprovision_session::{
 use super::facts::{BrokerState, Facts, Side, Step, Tried};
 use super::fleet::{Cleaning, Fleet, Provider};
 use super::journal;
-use crate::config::Config;
+use crate::config::{Ask, Config};
 use crate::failure::chain;
 use crate::wire::{self, Tls};
 
@@ -62,11 +63,20 @@ pub(super) async fn everything(config: &Config, tls: &Tls) -> Facts {
         in_placement: in_placement(placement_client.as_ref()).await,
         ironic: ironic.side,
         placement: placement.side,
+        servers: servers(config, tls, &fleet).await,
+        nova_required: config.nova.ask == Ask::Required,
         fleet,
         broker: broker(config).await,
         journal: journal::look(&config.journal, here.as_deref(), SystemClock.now()).await,
         strategy: config.strategy.clone(),
     }
+}
+
+/// Whether Nova can be asked for servers, where that matters.
+async fn servers(config: &Config, tls: &Tls, fleet: &Fleet) -> Option<Result<(), ServersError>> {
+    let matters = fleet.nova().is_there() || config.nova.ask == Ask::Required;
+    let servers = wire::servers(config, tls).await.filter(|_| matters)?;
+    Some(servers.can_be_seen().await)
 }
 
 /// The way to a service, as far as it leads.
@@ -133,7 +143,7 @@ async fn enter(side: &mut Side, transport: &HttpTransport) -> Result<(), (Step, 
     let before = SystemClock.now();
     let root = match side.service {
         Service::Ironic => "/v1",
-        Service::Placement => "/",
+        Service::Placement | Service::Nova => "/",
     };
     let request = Request::get(root).body(Bytes::new());
     let request = request.map_err(|error| (Step::Answer, error.to_string()))?;

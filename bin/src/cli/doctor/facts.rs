@@ -3,6 +3,7 @@
 use ironic_client::Right as InIronic;
 use jiff::{SignedDuration, Timestamp};
 use placement_client::Right as InPlacement;
+use unprovision::servers::ServersError;
 use unprovision_session::{Microversion, Service, Standing, VersionRange};
 
 use super::fleet::Fleet;
@@ -18,6 +19,10 @@ pub(super) struct Facts {
     pub(super) in_placement: Vec<(InPlacement, Tried)>,
     pub(super) fleet: Fleet,
     pub(super) broker: BrokerState,
+    /// Whether Nova can be asked for servers; `None` where it is not to be asked.
+    pub(super) servers: Option<Result<(), ServersError>>,
+    /// Whether nothing is released without Nova's word.
+    pub(super) nova_required: bool,
     pub(super) journal: JournalState,
     /// The strategy that is configured.
     pub(super) strategy: String,

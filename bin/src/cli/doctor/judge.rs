@@ -72,6 +72,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Check> {
     checks.extend(versions(facts));
     checks.extend(estate::lists(&facts.fleet));
     checks.extend(estate::nova(&facts.fleet));
+    checks.extend(estate::servers(facts));
     checks.extend(estate::cleaning(&facts.fleet));
     checks.push(estate::broker(&facts.broker));
     checks.push(estate::journal(&facts.journal));
@@ -114,6 +115,9 @@ fn remedy(step: Step, service: Service) -> String {
             "set `os_cloud` or `ironic.cloud` to an entry of clouds.yaml, or `ironic.endpoint`, `ironic.region`, \
              `ironic.interface`; `unprovision config` shows what is in effect"
                 .to_owned()
+        }
+        (Step::Configuration | Step::Endpoint, Service::Nova) => {
+            "set `nova.cloud` or `nova.endpoint`, or `nova.ask = \"off\"`".to_owned()
         }
         (Step::Login, _) => format!(
             "correct auth_url, user, domains, password and scope of {name}'s entry in clouds.yaml, or OS_*; to try: openstack \

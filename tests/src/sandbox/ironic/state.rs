@@ -83,6 +83,8 @@ states! {
     ServiceFailed = "service failed",
     /// Servicing waits for `unhold`.
     ServiceHold = "service hold",
+    /// One that a later Ironic may add; nobody here knows what it means.
+    Quarantined = "quarantined",
 }
 
 impl State {

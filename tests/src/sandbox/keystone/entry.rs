@@ -21,6 +21,7 @@ impl World {
             Service::Keystone => return Ok(String::new()),
             Service::Ironic => &self.config.ironic.auth,
             Service::Placement => &self.config.placement.auth,
+            Service::Nova => &Auth::Keystone,
         };
         if is_open(service, call) {
             return Ok(String::new());
@@ -42,6 +43,7 @@ impl World {
         };
         match service {
             Service::Ironic => self.at_ironic(call, &token),
+            Service::Nova => self.at_nova(call, &token),
             _ => self.at_placement(call, &token),
         }
         Ok(token.user.clone())
@@ -61,6 +63,15 @@ impl World {
             && !has("service")
         {
             call.only_of = Some(id(&format!("project/{project}")));
+        }
+    }
+
+    /// Servers of other projects, and the hosts of one's own, are for administrators of a project.
+    fn at_nova(&self, call: &mut Call<'_>, token: &Arc<Token>) {
+        let allowed = token.roles.iter().any(|role| role == "admin");
+        let wrong_scope = token.scope == Scope::System && self.config.keystone.strict_scopes;
+        if !allowed || wrong_scope {
+            call.refused = Some("os_compute_api:servers:index:get_all_tenants".into());
         }
     }
 

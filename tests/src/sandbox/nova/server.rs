@@ -28,6 +28,8 @@ pub enum Stage {
     Active,
     /// Being deleted.
     Deleting,
+    /// Deleted by its owner, who may restore it (deferred delete).
+    SoftDeleted,
     /// Gone.
     Deleted,
     /// Failed.
@@ -41,6 +43,7 @@ impl Stage {
             Self::Building => "building",
             Self::Active => "active",
             Self::Deleting => "deleting",
+            Self::SoftDeleted => "soft-deleted",
             Self::Deleted => "deleted",
             Self::Error => "error",
         }
@@ -75,6 +78,18 @@ impl World {
     /// Makes the tracker know a server as if it had been claimed just now, outside any pass.
     pub fn nova_track(&mut self, instance: Uuid) {
         self.nova.tracked.insert(instance);
+    }
+
+    /// Says that a server is at this stage, as somebody at Nova's database could.
+    pub fn nova_set(&mut self, instance: Uuid, stage: Stage) {
+        self.stage(instance, stage, "");
+    }
+
+    /// Says that a server is on another node, or on none, as after an evacuation or a rebuild elsewhere.
+    pub fn nova_move(&mut self, instance: Uuid, node: Option<Uuid>) {
+        if let Some(server) = self.nova.servers.get_mut(&instance) {
+            server.node = node;
+        }
     }
 
     /// The stage of a server that Nova knows.

@@ -1,6 +1,8 @@
 //! What the nodes, their providers and the journal mean.
 
-use super::super::facts::{BrokerState, JournalFound, JournalState};
+use unprovision::servers::ServersError;
+
+use super::super::facts::{BrokerState, Facts, JournalFound, JournalState};
 use super::super::fleet::{Fleet, Nova};
 use super::{Check, Verdict};
 
@@ -65,6 +67,43 @@ fn paired(fleet: &Fleet, nodes: usize) -> Check {
         all if all == nodes => Check::new("providers", Verdict::Fits, says),
         _ => Check::new("providers", Verdict::Note, says).but("`unprovision audit` names the others, and what to do"),
     }
+}
+
+/// Whether Nova can be asked for a server, where there is a Nova.
+pub(super) fn servers(facts: &Facts) -> Option<Check> {
+    const MISSING: &str = "not checked: whether a server is there before its unit goes back to it, and while its allocation stays \
+                           on a free node";
+    const WANTS: &str =
+        "set `nova.cloud` to an entry of clouds.yaml with the role `admin` in a project; or leave it so";
+    let unless_required = match facts.nova_required {
+        true => Verdict::Broken,
+        false => Verdict::Note,
+    };
+    if !facts.fleet.nova().is_there() && !facts.nova_required {
+        return None;
+    }
+    Some(match &facts.servers {
+        None => Check::new(
+            "servers",
+            Verdict::Note,
+            format!("Nova is not asked for servers; {MISSING}"),
+        )
+        .but("to have that checked: `nova.ask = \"auto\"`"),
+        Some(Ok(())) => Check::new(
+            "servers",
+            Verdict::Fits,
+            "Nova shows the servers of all projects: the guard asks it where there is doubt",
+        ),
+        Some(Err(ServersError::Unreadable(why))) => {
+            let says = format!("Nova cannot be asked for servers; {MISSING}: {why}");
+            Check::new("servers", unless_required, says).but(WANTS)
+        }
+        Some(Err(ServersError::Away(why))) => Check::new(
+            "servers",
+            Verdict::Unknown,
+            format!("whether Nova can be asked for servers could not be tried: {why}"),
+        ),
+    })
 }
 
 pub(super) fn nova(fleet: &Fleet) -> Option<Check> {

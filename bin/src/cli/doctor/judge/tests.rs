@@ -1,6 +1,7 @@
 use ironic_client::Right as InIronic;
 use jiff::Timestamp;
 use placement_client::Right as InPlacement;
+use unprovision::servers::ServersError;
 use unprovision_session::{Microversion, Standing, VersionRange};
 
 use super::super::advice::advise;
@@ -62,6 +63,8 @@ fn good() -> Facts {
             ..Fleet::default()
         },
         broker: BrokerState::None,
+        servers: Some(Ok(())),
+        nova_required: false,
         journal: JournalState {
             place: "/j".to_owned(),
             found: JournalFound::Absent(Ok(())),
@@ -344,4 +347,39 @@ fn a_broker_is_told_as_it_is_and_is_no_need() {
         assert_eq!(broker.verdict, verdict);
         assert!(broker.says.contains(words), "{}", broker.says);
     }
+}
+
+#[test]
+fn a_nova_that_cannot_be_asked_is_a_note_unless_it_is_required() {
+    let unreadable = || Some(Err(ServersError::Unreadable("HTTP 403".to_owned())));
+    let note = with(|facts| facts.servers = unreadable());
+    assert_told(&note, "servers", Verdict::Note, "HTTP 403");
+    assert_told(
+        &note,
+        "servers",
+        Verdict::Note,
+        "not checked: whether a server is there",
+    );
+    let required = with(|facts| {
+        facts.servers = unreadable();
+        facts.nova_required = true;
+    });
+    assert_told(&required, "servers", Verdict::Broken, "`nova.cloud`");
+    let away = with(|facts| facts.servers = Some(Err(ServersError::Away("HTTP 502".to_owned()))));
+    assert_told(&away, "servers", Verdict::Unknown, "HTTP 502");
+    assert_told(
+        &with(|facts| facts.servers = None),
+        "servers",
+        Verdict::Note,
+        "is not asked",
+    );
+    assert_told(&good(), "servers", Verdict::Fits, "servers of all projects");
+    let without = with(|facts| {
+        facts.servers = None;
+        facts.fleet.seen.clear();
+    });
+    assert!(
+        judge(&without).iter().all(|check| check.about != "servers"),
+        "no Nova"
+    );
 }
