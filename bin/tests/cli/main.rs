@@ -15,6 +15,7 @@ mod delete;
 mod doctor;
 mod errors;
 mod guard;
+mod guard_odd;
 mod guard_start;
 mod help;
 mod outcomes;
