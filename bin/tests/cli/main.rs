@@ -18,6 +18,7 @@ mod guard;
 mod guard_odd;
 mod guard_start;
 mod help;
+mod notifications;
 mod outcomes;
 mod progress;
 mod refused;

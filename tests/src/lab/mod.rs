@@ -15,7 +15,7 @@ pub mod sampler;
 pub mod tracker;
 mod wiring;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -48,7 +48,7 @@ pub enum LabError {
     /// Nobody says where a lab with a Nova is, or that lab has none.
     #[error(
         "there is no real Nova to ask: run the tests with `tests/run`, or start a lab yourself: \
-         export UNPROVISION_NOVA_LAB=$(tests/lab/lab up --nova current --proxied)"
+         export UNPROVISION_NOVA_LAB=$(tests/lab/lab up --nova current --proxied --notify)"
     )]
     NoNova,
     /// Nobody says where a broker is.
@@ -263,24 +263,30 @@ impl Lab {
         command: &str,
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, LabError> {
-        let failed = |problem: String| LabError::Script {
-            command: command.to_owned(),
-            problem,
-        };
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/lab");
-        let run = Command::new(script)
-            .arg(command)
-            .arg(&self.file.dir)
-            .args(args)
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output();
-        let output = run.await.map_err(|error: io::Error| failed(error.to_string()))?;
-        if !output.status.success() {
-            return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
-        }
-        Ok(output.stdout)
+        let dir = self.file.dir.clone().into_os_string();
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        lab(command, std::iter::once(dir).chain(args)).await
     }
+}
+
+/// Runs `tests/lab/lab COMMAND ARGS`.
+async fn lab(command: &str, args: impl IntoIterator<Item = OsString>) -> Result<Vec<u8>, LabError> {
+    let failed = |problem: String| LabError::Script {
+        command: command.to_owned(),
+        problem,
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/lab");
+    let run = Command::new(script)
+        .arg(command)
+        .args(args)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = run.await.map_err(|error: io::Error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok(output.stdout)
 }
 
 impl Deployed {

@@ -1,6 +1,7 @@
 //! The lab's Nova: servers on the lab's nodes, and nova-compute with one rule or the other.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -21,6 +22,31 @@ pub enum Rule {
     Current,
     /// As before 26.1 and 27.0.0: a node in use is not.
     Old,
+}
+
+/// How nova-compute is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Compute {
+    /// Its rule.
+    pub rule: Rule,
+    /// Between two passes of its tracker.
+    pub interval: Duration,
+    /// How long deletes are deferred; not at all where it is zero.
+    pub reclaim: Duration,
+    /// Two of them, which share the nodes.
+    pub second: bool,
+}
+
+impl Compute {
+    /// One, which defers nothing.
+    pub fn new(rule: Rule, interval: Duration) -> Self {
+        Self {
+            rule,
+            interval,
+            reclaim: Duration::ZERO,
+            second: false,
+        }
+    }
 }
 
 /// A project's administrator at Nova. Cheap to clone.
@@ -57,20 +83,46 @@ impl Lab {
         })
     }
 
-    /// Starts nova-compute, or starts it anew, with this rule and this time between two passes of its tracker.
+    /// Starts nova-compute, or starts it anew.
     ///
     /// # Errors
     ///
-    /// Where the script fails.
-    pub async fn compute(&self, rule: Rule, interval: Duration) -> Result<(), LabError> {
-        let rule = match rule {
+    /// Where the script fails; so for all that follow.
+    pub async fn compute(&self, how: &Compute) -> Result<(), LabError> {
+        let rule = match how.rule {
             Rule::Current => "current",
             Rule::Old => "old",
         };
-        let interval = interval.as_secs().to_string();
-        self.run("compute", [rule, "--interval", &interval])
-            .await
-            .map(drop)
+        let (interval, reclaim) = (
+            how.interval.as_secs().to_string(),
+            how.reclaim.as_secs().to_string(),
+        );
+        let mut args = vec![rule, "--interval", &interval, "--reclaim", &reclaim];
+        if how.second {
+            args.push("--second");
+        }
+        self.run("compute", args).await.map(drop)
+    }
+
+    /// Takes one service of a lab with a Nova away.
+    pub async fn stop(&self, service: &str) -> Result<(), LabError> {
+        self.run("down", ["--only", service]).await.map(drop)
+    }
+
+    /// Brings back what was taken away, but nova-compute.
+    pub async fn bring_back(&self) -> Result<(), LabError> {
+        let dir = self.file.dir.clone().into_os_string();
+        let args = ["--nova", "current", "--proxied", "--notify", "--dir"].map(OsString::from);
+        super::lab("up", args.into_iter().chain([dir])).await.map(drop)
+    }
+
+    /// What nova-compute has logged so far.
+    pub fn log_of_compute(&self) -> Result<String, LabError> {
+        let path = self.file.dir.join("log/nova-compute.log");
+        std::fs::read_to_string(&path).map_err(|error| LabError::File {
+            path,
+            problem: error.to_string(),
+        })
     }
 }
 
@@ -155,6 +207,18 @@ impl Nova {
         self.call(Method::DELETE, &format!("/servers/{server}"), &Value::Null)
             .await
             .map(drop)
+    }
+
+    /// Says that nova-compute is down, or no more, without waiting for Nova to notice.
+    pub async fn force_down(&self, down: bool) -> Result<(), LabError> {
+        let path = "/os-services?binary=nova-compute";
+        let services = self.call(Method::GET, path, &Value::Null).await?;
+        for service in services["services"].as_array().into_iter().flatten() {
+            let path = format!("/os-services/{}", text(&service["id"])?);
+            self.call(Method::PUT, &path, &json!({ "forced_down": down }))
+                .await?;
+        }
+        Ok(())
     }
 
     /// The nodes that Nova knows.

@@ -18,4 +18,5 @@ mod odd;
 mod placement;
 mod replicas;
 mod scopes;
+mod trace;
 mod window;

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use placement_client::ResourceClass;
 use tokio::time::{Instant, sleep};
 use unprovision_testkit::lab::exposure::{Exposure, exposures};
-use unprovision_testkit::lab::nova::{Nova, Rule};
+use unprovision_testkit::lab::nova::{Compute, Nova, Rule};
 use unprovision_testkit::lab::sampler::Sampling;
 use unprovision_testkit::lab::tracker::{self, SlowVisits};
 use unprovision_testkit::lab::{Api, Lab, Proxies, Seeded};
@@ -52,6 +52,7 @@ pub(crate) struct Placed {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deletion {
     pub(crate) node: Uuid,
+    pub(crate) asked_at: Instant,
     /// From the request until Nova did not know the server any more.
     pub(crate) gone_after: Duration,
 }
@@ -73,6 +74,11 @@ impl Stage {
         interval: Duration,
         groups: &[(&str, usize, &[&str])],
     ) -> (Self, Vec<Group>) {
+        Self::with(Compute::new(rule, interval), groups).await
+    }
+
+    /// The same, with a nova-compute that is started in some other way.
+    pub(crate) async fn with(how: Compute, groups: &[(&str, usize, &[&str])]) -> (Self, Vec<Group>) {
         let began = Instant::now();
         let lab = Lab::with_nova_from_env().unwrap_or_else(|error| panic!("{error}"));
         let (api, nova) = (lab.api().await.unwrap(), lab.nova().await.unwrap());
@@ -85,7 +91,7 @@ impl Stage {
             seeded.push(Group { nodes, class, flavor });
         }
         println!("{:6.1} s  nodes are there", began.elapsed().as_secs_f64());
-        lab.compute(rule, interval).await.unwrap();
+        lab.compute(&how).await.unwrap();
         let all = seeded.iter().flat_map(|group| &group.nodes);
         let nodes = all.map(|node| node.uuid).collect();
         let stage = Self {
@@ -167,8 +173,12 @@ impl Stage {
 
     /// A server on each node of a group, all at the same time.
     pub(crate) async fn servers(&self, group: &Group) -> Vec<Placed> {
-        let each = group
-            .nodes
+        self.servers_on(group, &group.nodes).await
+    }
+
+    /// A server on each of these nodes of a group, all at the same time.
+    pub(crate) async fn servers_on(&self, group: &Group, nodes: &[Seeded]) -> Vec<Placed> {
+        let each = nodes
             .iter()
             .map(|node| self.server(&group.flavor, Some(node.uuid)));
         join_all(each).await
@@ -217,7 +227,22 @@ impl Stage {
             .await;
             Deletion {
                 node: placed.node,
+                asked_at: began,
                 gone_after: began.elapsed(),
+            }
+        };
+        join_all(servers.iter().map(one)).await
+    }
+
+    /// Asks Nova to delete servers, and does not wait.
+    pub(crate) async fn ask_to_delete(&self, servers: &[Placed]) -> Vec<Deletion> {
+        let one = async |placed: &Placed| {
+            let asked_at = Instant::now();
+            self.nova.delete(placed.server).await.unwrap();
+            Deletion {
+                node: placed.node,
+                asked_at,
+                gone_after: asked_at.elapsed(),
             }
         };
         join_all(servers.iter().map(one)).await

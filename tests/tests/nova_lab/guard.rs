@@ -21,7 +21,13 @@ pub(crate) struct Guard {
 impl Guard {
     /// Starts it, as somebody would who has named the clouds and nothing else; returns when it looks at nodes.
     pub(crate) async fn start(stage: &Stage) -> Self {
+        Self::with(stage, "").await
+    }
+
+    /// The same, with a configuration file.
+    pub(crate) async fn with(stage: &Stage, settings: &str) -> Self {
         let (folder, looks) = (tempfile::tempdir().unwrap(), looks(stage));
+        std::fs::write(folder.path().join("unprovision.toml"), settings).unwrap();
         let child = spawn(stage, folder.path());
         let guard = Self { folder, child };
         guard.until_it_looks(stage, looks).await;
@@ -82,9 +88,14 @@ fn spawn(stage: &Stage, folder: &Path) -> Child {
         .create(true)
         .open(log(folder))
         .unwrap();
+    let mut guard = command(stage, folder);
+    guard.arg("guard").stderr(said).spawn().unwrap()
+}
+
+/// The built program on this stage's cloud, with all that it leaves in this folder.
+pub(crate) fn command(stage: &Stage, folder: &Path) -> Command {
     let mut command = Command::new(program());
     command
-        .arg("guard")
         .current_dir(folder)
         .env_clear()
         .env("HOME", folder)
@@ -94,9 +105,8 @@ fn spawn(stage: &Stage, folder: &Path) -> Child {
         .env("UNPROVISION_JOURNAL", folder.join("journal.sqlite"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(said)
         .kill_on_drop(true);
-    command.spawn().unwrap()
+    command
 }
 
 /// The command line, built with the tests.

@@ -1,17 +1,19 @@
-//! The larger matrix: what a deletion costs and shows under both rules, by Nova alone and with the guard beside it.
+//! The larger matrix: what a deletion costs and shows under both rules, by Nova alone and with each strategy beside it.
 //! `tests/measure guard` runs it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use unprovision_testkit::lab::nova::Rule;
 
-use crate::common::{Group, Stage, secs};
-use crate::guard::Guard;
-use crate::story::{Figures, median, watched};
+use crate::common::{Deletion, Group, Placed, Stage, secs};
+use crate::guard::{Guard, command};
+use crate::story::samples;
+use crate::table::{One, keep, ones, row};
+use crate::tally::Since;
 
-/// As many as are built, deleted and cleaned between two passes on a busy machine.
+/// For each of the two that share a round: ten deletions at once.
 const AT_ONCE: usize = 5;
 /// Twenty deletions for each row.
 const ROUNDS: usize = 4;
@@ -20,13 +22,13 @@ const INTERVAL: u64 = 60;
 const SHAPE: [&str; 4] = ["--step-seconds", "30", "--knob", "lab_tear_down_seconds=4"];
 
 #[tokio::test]
-#[ignore = "takes a quarter of an hour: `tests/measure guard`"]
+#[ignore = "takes half an hour: `tests/measure guard`"]
 async fn guard_measured_beside_the_old_rule() {
     measured(Rule::Old, "old rule, settled servers", "1-old").await;
 }
 
 #[tokio::test]
-#[ignore = "takes a quarter of an hour: `tests/measure guard`"]
+#[ignore = "takes half an hour: `tests/measure guard`"]
 async fn guard_measured_beside_todays_nova() {
     measured(
         Rule::Current,
@@ -36,51 +38,91 @@ async fn guard_measured_beside_todays_nova() {
     .await;
 }
 
-/// Writes `target/nova-lab-measured/KEY.md`.
-async fn measured(rule: Rule, name: &str, key: &str) {
-    let (without, with) = rounds(rule).await;
-    let mut table = String::new();
-    row(&mut table, name, "alone", &without);
-    row(&mut table, name, "guard", &with);
-    println!("{table}");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let folder = target.join("nova-lab-measured");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join(format!("{key}.md")), table).unwrap();
-    assert!(without.iter().any(|figures| figures.exposed > Duration::ZERO));
-    assert!(
-        with.iter().all(|figures| figures.exposed == Duration::ZERO),
-        "{with:?}"
-    );
+/// Who is beside Nova in a round; what it does for the first half of the nodes, and what for the second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Beside {
+    /// Nobody for the first half. The second is torn down by `unprovision delete`, and deleted in Nova then.
+    Nobody,
+    /// The guard, which looks by itself.
+    Sweeps,
+    /// The guard, to which Ironic says what happens.
+    Broker,
 }
 
-async fn rounds(rule: Rule) -> (Vec<Figures>, Vec<Figures>) {
-    let groups: [(&str, usize, &[&str]); 3] = [
-        ("alone", AT_ONCE, &SHAPE),
-        ("guarded", AT_ONCE, &SHAPE),
-        ("others", 4, &[]),
-    ];
+impl Beside {
+    fn halves(self) -> [&'static str; 2] {
+        match self {
+            Self::Nobody => ["1 alone", "6 delete, trait-tagging"],
+            Self::Sweeps => ["2 guard, hand-over, sweeps", "4 guard, reserve-on-delete, sweeps"],
+            Self::Broker => ["3 guard, hand-over, broker", "5 guard, reserve-on-delete, broker"],
+        }
+    }
+}
+
+type Rows = BTreeMap<&'static str, Vec<One>>;
+
+async fn measured(rule: Rule, name: &str, key: &str) {
+    let rows = rounds(rule).await;
+    let mut table = String::new();
+    for (who, ones) in &rows {
+        row(&mut table, name, who.split_once(' ').unwrap().1, ones);
+    }
+    keep(key, &table);
+    judge(&rows);
+}
+
+/// What each strategy promises.
+fn judge(rows: &Rows) {
+    for (who, ones) in rows {
+        let exposed = ones.iter().map(|one| one.figures.exposed).max().unwrap();
+        let sampled = ones.iter().map(|one| one.figures.sampled).max().unwrap();
+        let allowed = match *who {
+            "1 alone" => {
+                assert!(exposed > Duration::ZERO, "the control shows nothing");
+                continue;
+            }
+            // The sampler forbids the tag. A pass that read the node before it was tagged takes it away, until our next look.
+            "6 delete, trait-tagging" => {
+                assert!(sampled < secs(15), "{who}: {sampled:?}");
+                continue;
+            }
+            // An old tracker takes the reservation back while the node is deleting, until our next look; and on a machine that is
+            // busy enough Nova drops the allocation before a hold has gone through.
+            who if who.contains("reserve-on-delete") => secs(15),
+            _ => Duration::ZERO,
+        };
+        assert!(exposed <= allowed, "{who}: {exposed:?}");
+        assert!(sampled <= allowed, "{who}: {sampled:?}");
+    }
+}
+
+async fn rounds(rule: Rule) -> Rows {
+    let groups: [(&str, usize, &[&str]); 2] = [("measured", 2 * AT_ONCE, &SHAPE), ("others", 4, &[])];
     let (stage, groups) = Stage::new(rule, secs(INTERVAL), &groups).await;
-    let [control, ours, others] = &groups[..] else {
+    let [group, others] = &groups[..] else {
         unreachable!()
     };
     if rule == Rule::Current {
         stage.slow_visits(&others.nodes, secs(3));
     }
-    let (mut without, mut with) = (Vec::new(), Vec::new());
+    let mut rows = Rows::new();
     for _ in 0..ROUNDS {
-        let servers = servers(&stage, rule, control, others).await;
-        without.extend(watched(&stage, control, &servers, true).await);
-        let guard = Guard::start(&stage).await;
-        let servers = self::servers(&stage, rule, ours, others).await;
-        with.extend(watched(&stage, ours, &servers, true).await);
-        assert!(guard.stop().await.success());
+        for beside in [Beside::Nobody, Beside::Sweeps, Beside::Broker] {
+            // All nodes are free and nothing keeps them: so a log may begin.
+            stage.proxies.recorder.forget();
+            round(&stage, rule, beside, group, others, &mut rows).await;
+        }
     }
-    (without, with)
+    rows
 }
 
-/// Servers as the rule needs them to show the bug.
-async fn servers(stage: &Stage, rule: Rule, group: &Group, others: &Group) -> Vec<crate::common::Placed> {
+/// Servers on all nodes, as the rule needs them to show the bug, and the end of them all at once.
+async fn round(stage: &Stage, rule: Rule, beside: Beside, group: &Group, others: &Group, rows: &mut Rows) {
+    stage.say(&format!("{beside:?}"));
+    let guard = match beside {
+        Beside::Nobody => None,
+        _ => Some(Guard::with(stage, &settings(stage, beside, group)).await),
+    };
     if rule == Rule::Current {
         stage.visit(&others.nodes).await;
     }
@@ -88,29 +130,72 @@ async fn servers(stage: &Stage, rule: Rule, group: &Group, others: &Group) -> Ve
     if rule == Rule::Old {
         stage.pass().await;
     }
-    servers
+    let (first, second) = servers.split_at(AT_ONCE);
+    let (since, sampling) = (Since::now(stage), stage.sampling(group));
+    let (one, two) = tokio::join!(stage.delete(first), async {
+        match beside {
+            Beside::Nobody => tagged(stage, second).await,
+            _ => stage.delete(second).await,
+        }
+    });
+    let nodes = servers.iter().map(|placed| placed.node).collect();
+    stage
+        .until_state(servers.iter().map(|placed| placed.node), "available")
+        .await;
+    stage.until_offered(group, &nodes).await;
+    let samples = samples(sampling).await;
+    if let Some(guard) = guard {
+        assert!(guard.stop().await.success());
+    }
+    let seen_by_the_second = match beside {
+        Beside::Nobody => samples.forbidding_the_tag(),
+        _ => samples.clone(),
+    };
+    let halves = [(first, one, samples), (second, two, seen_by_the_second)];
+    for (who, (servers, deletions, samples)) in beside.halves().into_iter().zip(halves) {
+        rows.entry(who)
+            .or_default()
+            .extend(ones(stage, servers, &deletions, since, &samples));
+    }
 }
 
-fn row(table: &mut String, nova: &str, who: &str, figures: &[Figures]) {
-    let spread = |of: &dyn Fn(&Figures) -> Option<Duration>, unit: f64| {
-        let times = figures.iter().filter_map(of).collect::<Vec<_>>();
-        let max = times.iter().max().copied().unwrap_or_default();
-        let show = |time: Duration| format!("{:.*}", usize::from(unit < 10.0), time.as_secs_f64() * unit);
-        format!("{} / {}", show(median(times)), show(max))
-    };
-    let sampled = figures
-        .iter()
-        .map(|figures| figures.sampled)
-        .max()
-        .unwrap_or_default();
-    writeln!(
-        table,
-        "| {nova} | {who} | {} | {} | {:.0} | {} | {} |",
-        figures.len(),
-        spread(&|figures| Some(figures.exposed), 1000.0),
-        sampled.as_secs_f64() * 1000.0,
-        spread(&|figures| Some(figures.gone), 1.0),
-        spread(&|figures| figures.offered, 1.0),
-    )
-    .unwrap();
+/// A scope for each half.
+fn settings(stage: &Stage, beside: Beside, group: &Group) -> String {
+    let mut text = String::new();
+    let halves = group.nodes.split_at(AT_ONCE);
+    for (strategy, nodes) in [("hand-over", halves.0), ("reserve-on-delete", halves.1)] {
+        let names = nodes.iter().map(|node| &node.name).collect::<Vec<_>>();
+        writeln!(
+            text,
+            "[[scope]]\nname = {strategy:?}\nstrategy = {strategy:?}\nnames = {names:?}"
+        )
+        .unwrap();
+    }
+    if beside == Beside::Broker {
+        let url = stage.lab.amqp_url().unwrap();
+        writeln!(text, "[notifications]\nurl = {url:?}").unwrap();
+    }
+    text
+}
+
+/// `unprovision delete` tears the nodes down, and Nova is told once they have left their instances.
+async fn tagged(stage: &Stage, servers: &[Placed]) -> Vec<Deletion> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut delete = command(stage, folder.path());
+    delete.args([
+        "delete",
+        "--strategy",
+        "trait-tagging",
+        "--yes",
+        "--nova-record-remains",
+    ]);
+    for placed in servers {
+        delete.args([placed.node.to_string(), format!("--instance={}", placed.server)]);
+    }
+    let mut running = delete.spawn().unwrap();
+    stage.until_left(servers.iter().map(|placed| placed.node)).await;
+    let deletions = stage.delete(servers).await;
+    let ended = running.wait().await.unwrap();
+    assert!(ended.success(), "{ended}");
+    deletions
 }

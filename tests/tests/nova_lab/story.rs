@@ -57,7 +57,7 @@ pub(crate) async fn watched(
 }
 
 /// The samples until now. One more look shows what has just happened.
-async fn samples(sampling: Sampling) -> Samples {
+pub(crate) async fn samples(sampling: Sampling) -> Samples {
     tokio::time::sleep(secs(1)).await;
     sampling.stop().await.unwrap()
 }
@@ -147,7 +147,8 @@ pub(crate) fn compare(stage: &Stage, alone: &[Figures], guarded: &[Figures]) {
     );
 }
 
-fn figures(stage: &Stage, deletions: &[Deletion], since: Mark, samples: &Samples) -> Vec<Figures> {
+/// What it was for each of these.
+pub(crate) fn figures(stage: &Stage, deletions: &[Deletion], since: Mark, samples: &Samples) -> Vec<Figures> {
     let of = |deletion: &Deletion| {
         let figures = Figures {
             exposed: stage.exposed(deletion.node, since),
@@ -156,6 +157,9 @@ fn figures(stage: &Stage, deletions: &[Deletion], since: Mark, samples: &Samples
             offered: samples.offered_again_after(deletion.node),
         };
         stage.say(&format!("{} {figures:.2?}", deletion.node));
+        for exposure in stage.exposures(deletion.node, since) {
+            println!("  exposed for {:.2?} by {}", exposure.length(), exposure.by);
+        }
         figures
     };
     deletions.iter().map(of).collect()
