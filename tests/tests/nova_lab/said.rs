@@ -29,6 +29,7 @@ async fn told_by(lab: &Lab, proxies: &Proxies, url: &str) -> Guard {
         observer: Arc::new(Unobserved),
         identity: None,
         events: Some(Arc::new(RabbitMq::new(listens, Arc::new(SystemClock)))),
+        servers: None,
     };
     let settings = Settings {
         look: NEVER,
