@@ -276,6 +276,15 @@ impl Stage {
         .await;
     }
 
+    /// Waits until the node is offered, or somebody has got it already; how long that took.
+    pub(crate) async fn until_to_be_had(&self, group: &Group, node: Uuid) -> Duration {
+        until("the node is to be had", async || {
+            let offered = self.api.candidates(group.class.as_str()).await.unwrap();
+            offered.contains(&node) || self.api.node(node).await.unwrap()["provision_state"] != "available"
+        })
+        .await
+    }
+
     /// Looks at all nodes of a group from now on.
     pub(crate) fn sampling(&self, group: &Group) -> Sampling {
         // Through the proxies: each look at Ironic tells the log's judge as well whether a node is free.
