@@ -74,3 +74,38 @@ impl Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_its_key() {
+        let wrong = |change: fn(&mut Nova)| {
+            let mut nova = Nova::default();
+            change(&mut nova);
+            nova.check().unwrap_err().0
+        };
+        assert_eq!(Nova::default().check(), Ok(()));
+        assert_eq!(
+            wrong(|nova| nova.timeout = HumanDuration::from_millis(5)),
+            "nova.timeout"
+        );
+        assert_eq!(wrong(|nova| nova.endpoint = "nova".to_owned()), "nova.endpoint");
+        assert_eq!(
+            wrong(|nova| nova.interface = "private".to_owned()),
+            "nova.interface"
+        );
+        assert!(serde_json::from_str::<Ask>("\"always\"").is_err());
+    }
+
+    /// Nova wants a project's token, as Placement does.
+    #[test]
+    fn without_a_cloud_of_its_own_it_is_placements() {
+        let mut config = Config::default();
+        config.placement.cloud = "project".to_owned();
+        assert_eq!(config.service(Of::Nova).cloud, "project");
+        config.nova.cloud = "own".to_owned();
+        assert_eq!(config.service(Of::Nova).cloud, "own");
+    }
+}

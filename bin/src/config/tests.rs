@@ -210,14 +210,6 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
     ("DEADLINE", "1ns", "deadline", "1s at least"),
     ("POLL", "1us", "poll", "10ms at least"),
     ("IRONIC__TIMEOUT", "5ms", "ironic.timeout", "1s at least"),
-    ("NOVA__ASK", "always", "nova.ask", "required"),
-    ("NOVA__TIMEOUT", "5ms", "nova.timeout", "1s at least"),
-    (
-        "NOVA__ENDPOINT",
-        "nova",
-        "nova.endpoint",
-        "https://host:port/path",
-    ),
     (
         "IRONIC__ENDPOINT",
         "ironic",
