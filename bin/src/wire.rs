@@ -345,5 +345,10 @@ async fn open_journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
             .await
             .map(|opened| Arc::new(opened) as _),
     };
-    opened.context("without a journal nothing is done; set `journal` to one that can be written")
+    opened.with_context(|| match is_there(place) {
+        // Another one would know nothing of what is held.
+        true => "without its journal nothing is done; the one that is there is to be made usable, for this user, rather than \
+                 replaced: it knows what is held",
+        false => "without a journal nothing is done; set `journal` to one that can be written",
+    })
 }

@@ -170,12 +170,16 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     args.shape.check(&COLUMNS)?;
     let loaded = global.load([])?;
     let place = &loaded.config.journal;
-    let mut told = match journal(place).await? {
-        Some(journal) => read_all(&*journal).await?,
+    let journal = journal(place).await?;
+    let mut told = match &journal {
+        Some(journal) => read_all(&**journal).await?,
         None => Vec::new(),
     };
     told.retain(|told| args.all || !matches!(told.case.state, CaseState::Closed(_)));
     let rows = told.iter().map(Told::row).collect::<Vec<_>>();
+    if journal.is_none() {
+        output::say(&no_journal(place));
+    }
     args.shape.print(&rows, &COLUMNS, || match rows.is_empty() {
         true => {
             let open = if args.all { "" } else { "open " };
@@ -184,6 +188,14 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         false => table(&rows),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Said where nothing is known because there is no journal: that is not the same as nothing being held.
+pub(super) fn no_journal(place: &str) -> String {
+    format!(
+        "there is no journal {} yet; if something was begun before, `journal` or the user is another one than then",
+        shown(place)
+    )
 }
 
 fn table(rows: &[Row]) -> String {

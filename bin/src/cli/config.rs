@@ -79,9 +79,21 @@ fn public_word(text: &str) -> Cow<'_, str> {
         return text.into();
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    match authority.rfind('@') {
-        Some(at) => format!("{scheme}://***{}", &rest[at..]).into(),
-        None => text.into(),
+    let (authority, after) = rest.split_at(authority.len());
+    // A password that nobody has encoded may have a `/`, `?` or `#` in it.
+    let cut_off = authority
+        .split_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_err());
+    let bare = match (authority.rfind('@'), rest.rfind('@')) {
+        (Some(at), _) => format!("***{}{after}", &authority[at..]),
+        (None, Some(at)) if cut_off => format!("***{}", &rest[at..]),
+        _ => rest.to_owned(),
+    };
+    match bare.split_once('?') {
+        Some((before, parameters)) if parameters.contains("pass") => {
+            format!("{scheme}://{before}?***").into()
+        }
+        _ => format!("{scheme}://{bare}").into(),
     }
 }
 
@@ -96,6 +108,13 @@ mod tests {
             ("https://secret@host", "https://***@host"),
             ("https://user:se@cret@host:1/@", "https://***@host:1/@"),
             ("https://host/a@b", "https://host/a@b"),
+            ("https://host:1/a@b", "https://host:1/a@b"),
+            ("mysql://me:se/cr#e?t@db:3306/j", "mysql://***@db:3306/j"),
+            (
+                "postgresql://me@db/j?password=secret",
+                "postgresql://***@db/j?***",
+            ),
+            ("postgresql://db/j?host=/run/pg", "postgresql://db/j?host=/run/pg"),
             ("plain", "plain"),
             ("amqps://a:b@h:1/v amqp://c:d@i", "amqps://***@h:1/v amqp://***@i"),
         ] {

@@ -192,13 +192,17 @@ fn show(told: &[Told], seen: &Seen, format: Format) -> anyhow::Result<ExitCode> 
 
 /// All cases that are meant by this word; it is an error if there is none.
 pub(super) async fn find(word: &str, place: &str) -> anyhow::Result<Vec<Told>> {
-    let all = match cases::journal(place).await? {
-        Some(journal) => cases::read_all(&*journal).await?,
+    let journal = cases::journal(place).await?;
+    let all = match &journal {
+        Some(journal) => cases::read_all(&**journal).await?,
         None => Vec::new(),
     };
     let names = all.iter().filter_map(|told| told.case.found.name.as_deref());
     let guess = did_you_mean(nearest(word, names));
-    let unknown = format!("the journal {} has no case of {word}{guess}", shown(place));
+    let unknown = match journal {
+        Some(_) => format!("the journal {} has no case of {word}{guess}", shown(place)),
+        None => format!("no case of {word} is known: {}", cases::no_journal(place)),
+    };
     let meant = all
         .into_iter()
         .filter(|told| cases::is_meant(word, &told.case))

@@ -249,7 +249,7 @@ fn explain(figment: &Figment, error: figment::Error) -> ConfigError {
             .map(ToString::to_string);
         return ConfigError::File {
             file: file.unwrap_or_default(),
-            problem: error.kind.to_string(),
+            problem: without_the_line(&error.kind.to_string()),
         };
     }
     ConfigError::Invalid {
@@ -257,6 +257,19 @@ fn explain(figment: &Figment, error: figment::Error) -> ConfigError {
         problem: problem(&key, &error.kind),
         key,
     }
+}
+
+/// TOML's error shows the line that it cannot read, which may hold a password; its number is enough.
+fn without_the_line(error: &str) -> String {
+    let shows_it = |line: &&str| {
+        line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')
+            .starts_with('|')
+    };
+    let lines = error.lines().map(str::trim_end).filter(|line| !shows_it(line));
+    lines
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// What is wrong with a value, without the words of the types behind it.

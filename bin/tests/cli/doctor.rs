@@ -226,7 +226,7 @@ async fn the_journal_and_the_clock_are_looked_at() {
     let journal = cloud.home().join("journal.sqlite");
     std::fs::write(&journal, "this is no journal").unwrap();
     let ran = ask(&cloud).await;
-    assert_broken(&ran, "journal", "set `journal` to a file that can be written");
+    assert_broken(&ran, "journal", "another one would know nothing of what is held");
     assert!(ran.stdout.contains("s behind ours"), "{}", ran.stdout);
 
     std::fs::remove_file(&journal).unwrap();

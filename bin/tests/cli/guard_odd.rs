@@ -132,7 +132,7 @@ async fn a_state_that_nobody_knows_is_held_told_and_ends_with_available() {
     sleep(Duration::from_millis(500)).await;
     let ran = stopped(guard).await;
     ran.assert_code(0).assert_says(&[
-        "cleaning -> quarantined",
+        " -> quarantined",
         "waits: the node is in a state that this version does not know: `quarantined`",
         "quarantined -> available",
         "returned: the node is available and offered",

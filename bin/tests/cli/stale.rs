@@ -185,7 +185,7 @@ async fn a_node_without_a_case_is_looked_at_too() {
     let nobody = cloud.run(&["show", "node-9999", "--look"]).await;
     nobody
         .assert_code(2)
-        .assert_says(&["Ironic does not know it either", "has no case of node-9999"]);
+        .assert_says(&["Ironic does not know it either", "no case of node-9999"]);
     assert_eq!(cloud.writes(), [""; 0]);
     assert!(
         !cloud.home().join("journal.sqlite").exists(),

@@ -7,7 +7,7 @@ use unprovision::audit::FindingKind as Kind;
 use unprovision_testkit::sandbox::ironic::State;
 
 use crate::audit::plant;
-use crate::support::{Cloud, Ran, quick, slow};
+use crate::support::{Cloud, Ran, finish, quick, slow};
 
 #[tokio::test]
 async fn cases_are_listed_while_they_are_open_and_with_all_after_that() {
@@ -231,4 +231,18 @@ async fn what_somebody_works_on_is_not_abandoned() {
             .len(),
         2
     );
+}
+
+/// That nothing is known is not the same as that nothing is held.
+#[tokio::test]
+async fn a_journal_that_is_not_there_is_not_taken_for_an_empty_one() {
+    let cloud = Cloud::start(quick(1)).await;
+    let mut command = cloud.command(&["cases"]);
+    command.env("UNPROVISION_JOURNAL", cloud.home().join("no/such/journal.sqlite"));
+    finish(command.spawn().unwrap())
+        .await
+        .assert_code(0)
+        .assert_says(&["there is no journal", "another one than then"]);
+    let ran = cloud.run(&["show", "node-0001"]).await;
+    ran.assert_code(2).assert_says(&["there is no journal"]);
 }

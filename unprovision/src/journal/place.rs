@@ -11,17 +11,26 @@ pub fn shown(place: &str) -> String {
     let Some((scheme, rest)) = place.split_once("://") else {
         return place.to_owned();
     };
-    let authority = authority(place);
-    let path = rest[authority.len()..]
-        .split(['?', '#'])
-        .next()
-        .unwrap_or_default();
-    match authority.rsplit_once('@') {
+    // A password that nobody has encoded may have any character in it: so all up to the last `@` is a login.
+    match rest.rsplit_once('@') {
         Some((login, host)) => {
-            let user = login.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}@{host}{path}")
+            let user = login.split([':', '/', '?', '#']).next().unwrap_or_default();
+            format!("{scheme}://{user}@{}", bare(host))
         }
-        None => format!("{scheme}://{authority}{path}"),
+        None => format!("{scheme}://{}", bare(unfinished(rest))),
+    }
+}
+
+/// Without parameters.
+fn bare(rest: &str) -> &str {
+    rest.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// What follows a colon and is no port may be a password whose `@` was forgotten.
+fn unfinished(rest: &str) -> &str {
+    match rest.split_once(':') {
+        Some((before, after)) if !after.starts_with(|c: char| c.is_ascii_digit()) => before,
+        _ => rest,
     }
 }
 
@@ -39,6 +48,15 @@ mod tests {
             ("postgres://db/journal", "postgres://db/journal"),
             ("postgres://me@/journal?host=/run/pg", "postgres://me@/journal"),
             ("postgres://me:secret@db", "postgres://me@db"),
+            (
+                "mysql://me:se/cr#e?t@db:3306/journal",
+                "mysql://me@db:3306/journal",
+            ),
+            ("mysql://me:secret", "mysql://me"),
+            (
+                "postgresql://db:5432/journal?password=secret",
+                "postgresql://db:5432/journal",
+            ),
             (
                 "/var/lib/unprovision/journal.sqlite",
                 "/var/lib/unprovision/journal.sqlite",

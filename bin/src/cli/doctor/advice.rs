@@ -3,7 +3,7 @@
 use serde::Serialize;
 use unprovision::strategy::{self, Strategy};
 
-use super::facts::{Facts, Tried};
+use super::facts::{Facts, Step, Tried};
 use super::fleet::Nova;
 use super::judge::{Check, Verdict};
 
@@ -19,11 +19,15 @@ pub(super) struct Advice {
 }
 
 pub(super) fn advise(facts: &Facts, checks: &[Check]) -> Advice {
-    if facts.ironic.works() && !facts.placement.works() {
+    let has_none = matches!(
+        facts.placement.trouble,
+        Some((Step::Configuration | Step::Endpoint, _))
+    );
+    if facts.ironic.works() && has_none {
         return Advice {
             strategy: None,
-            why: "without a Placement there is nothing to hold; if this cloud has none, nobody offers its nodes, and \
-                  Ironic alone is enough"
+            why: "nothing says where a Placement is: if this cloud has one, first mend what is marked BROKEN; if it has none, nobody \
+                  offers its nodes, and Ironic alone is enough"
                 .to_owned(),
             commands: vec!["openstack baremetal node undeploy NODE".to_owned()],
         };

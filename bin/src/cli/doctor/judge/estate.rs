@@ -209,9 +209,12 @@ pub(super) fn journal(state: &JournalState) -> Check {
         JournalFound::InMemory => make(Verdict::Note, "it is gone with each process: nothing can be carried on".to_owned())
             .but("set `journal` to a file"),
         JournalFound::Absent(Ok(())) => make(Verdict::Fits, format!("{place} is not there yet, and can be made")),
-        JournalFound::Absent(Err(why)) | JournalFound::Broken(why) => {
+        JournalFound::Absent(Err(why)) => {
             make(Verdict::Broken, format!("{place}: {why}")).but("set `journal` to a file that can be written")
         }
+        JournalFound::Broken(why) => make(Verdict::Broken, format!("{place}: {why}")).but(
+            "make it usable for this user, or reachable; another one would know nothing of what is held",
+        ),
         JournalFound::Opened { elsewhere, .. } if !elsewhere.is_empty() => make(
             Verdict::Broken,
             format!("{place} has open cases of another cloud: {}", elsewhere.join("; ")),

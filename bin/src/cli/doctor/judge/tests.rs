@@ -204,6 +204,14 @@ fn each_step_of_the_way_has_its_remedy() {
         advise(&alone, &judge(&alone)).commands,
         ["openstack baremetal node undeploy NODE"]
     );
+    for step in [Step::Login, Step::Answer, Step::Version] {
+        let away = with(|facts| facts.placement.trouble = Some((step, "no".to_owned())));
+        assert_eq!(
+            advise(&away, &judge(&away)).commands,
+            ["unprovision doctor"],
+            "{step:?}"
+        );
+    }
 }
 
 #[test]
