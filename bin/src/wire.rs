@@ -347,8 +347,8 @@ async fn open_journal(place: &str) -> anyhow::Result<Arc<dyn Journal>> {
     };
     opened.with_context(|| match is_there(place) {
         // Another one would know nothing of what is held.
-        true => "without its journal nothing is done; the one that is there is to be made usable, for this user, rather than \
-                 replaced: it knows what is held",
+        true => "without its journal nothing is done; make the one that is there usable for this user, rather than set `journal` to \
+                 another one, which would know nothing of what is held",
         false => "without a journal nothing is done; set `journal` to one that can be written",
     })
 }

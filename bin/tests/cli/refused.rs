@@ -174,7 +174,7 @@ async fn without_a_journal_nothing_is_done() {
             2,
             ["`journal` in UNPROVISION_JOURNAL", "/dev/null is not a folder"],
         ),
-        (garbage, 1, [garbage, "set `journal`"]),
+        (garbage, 1, [garbage, "know nothing of what is held"]),
     ] {
         let mut command = cloud.command(&["delete", "node-0001", "--yes"]);
         let child = command.env("UNPROVISION_JOURNAL", journal).spawn().unwrap();
