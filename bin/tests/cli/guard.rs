@@ -201,14 +201,23 @@ async fn resume_leaves_the_guards_cases_alone() {
 #[tokio::test]
 async fn bad_usage_of_the_guard_is_refused() {
     let cloud = Cloud::with_nova_traits(quick(1)).await;
-    for args in [
-        &["guard", "--strategy", "hand-ovr"][..],
-        &["guard", "--strategy", "wait-for-available"],
-        &["guard", "--strategy", "trait-tagging"],
-        &["guard", "--once", "stand-down"],
-        &["guard", "node-0001"],
+    for (args, why) in [
+        (
+            &["guard", "--strategy", "hand-ovr"][..],
+            "there is no such strategy",
+        ),
+        (
+            &["guard", "--strategy", "wait-for-available"],
+            "relies on the instance's allocation",
+        ),
+        (
+            &["guard", "--strategy", "trait-tagging"],
+            "has to tag the node before",
+        ),
+        (&["guard", "--once", "stand-down"], "stand-down"),
+        (&["guard", "node-0001"], "node-0001"),
     ] {
-        cloud.run(args).await.assert_code(2);
+        cloud.run(args).await.assert_code(2).assert_says(&[why]);
     }
     assert_eq!(ours(&cloud), Vec::<String>::new());
 }
