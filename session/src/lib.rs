@@ -14,6 +14,7 @@ mod client;
 mod microversion;
 mod retry_after;
 mod transport;
+mod url_login;
 
 pub use api_error::{ApiError, Class, NotAcceptable, in_full};
 #[cfg(feature = "client")]
@@ -24,3 +25,4 @@ pub use client::{
 pub use microversion::{Microversion, ParseMicroversionError, VersionRange};
 pub use retry_after::retry_after;
 pub use transport::{Resend, Transport, TransportError};
+pub use url_login::split_login;

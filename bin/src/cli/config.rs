@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::process::ExitCode;
 
 use serde_json::json;
+use unprovision_session::split_login;
 
 use super::Global;
 use crate::config::Setting;
@@ -75,25 +76,19 @@ fn public(value: &toml::Value) -> toml::Value {
 }
 
 fn public_word(text: &str) -> Cow<'_, str> {
-    let Some((scheme, rest)) = text.split_once("://") else {
+    let Some((scheme, login, after)) = split_login(text) else {
         return text.into();
     };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    let (authority, after) = rest.split_at(authority.len());
-    // A password that nobody has encoded may have a `/`, `?` or `#` in it.
-    let cut_off = authority
-        .split_once(':')
-        .is_some_and(|(_, port)| port.parse::<u16>().is_err());
-    let bare = match (authority.rfind('@'), rest.rfind('@')) {
-        (Some(at), _) => format!("***{}{after}", &authority[at..]),
-        (None, Some(at)) if cut_off => format!("***{}", &rest[at..]),
-        _ => rest.to_owned(),
+    let login = match (login, after) {
+        ("", _) => "",
+        (_, "") => "***",
+        _ => "***@",
     };
-    match bare.split_once('?') {
-        Some((before, parameters)) if parameters.contains("pass") => {
-            format!("{scheme}://{before}?***").into()
+    match after.split_once('?') {
+        Some((place, parameters)) if parameters.contains("pass") => {
+            format!("{scheme}://{login}{place}?***").into()
         }
-        _ => format!("{scheme}://{bare}").into(),
+        _ => format!("{scheme}://{login}{after}").into(),
     }
 }
 
@@ -109,6 +104,7 @@ mod tests {
             ("https://user:se@cret@host:1/@", "https://***@host:1/@"),
             ("https://host/a@b", "https://host/a@b"),
             ("https://host:1/a@b", "https://host:1/a@b"),
+            ("mysql://me:secret", "mysql://***"),
             ("mysql://me:se/cr#e?t@db:3306/j", "mysql://***@db:3306/j"),
             (
                 "postgresql://me@db/j?password=secret",

@@ -1,5 +1,7 @@
 //! Where a journal is, for people.
 
+use unprovision_session::split_login;
+
 /// The text between `://` and the path of a URL.
 pub(super) fn authority(url: &str) -> &str {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
@@ -8,29 +10,15 @@ pub(super) fn authority(url: &str) -> &str {
 
 /// Where a journal is, for messages and logs: the URL of a server without its password and parameters. A path stays as it is.
 pub fn shown(place: &str) -> String {
-    let Some((scheme, rest)) = place.split_once("://") else {
+    let Some((scheme, login, after)) = split_login(place) else {
         return place.to_owned();
     };
-    // A password that nobody has encoded may have any character in it: so all up to the last `@` is a login.
-    match rest.rsplit_once('@') {
-        Some((login, host)) => {
-            let user = login.split([':', '/', '?', '#']).next().unwrap_or_default();
-            format!("{scheme}://{user}@{}", bare(host))
-        }
-        None => format!("{scheme}://{}", bare(unfinished(rest))),
-    }
-}
-
-/// Without parameters.
-fn bare(rest: &str) -> &str {
-    rest.split(['?', '#']).next().unwrap_or_default()
-}
-
-/// What follows a colon and is no port may be a password whose `@` was forgotten.
-fn unfinished(rest: &str) -> &str {
-    match rest.split_once(':') {
-        Some((before, after)) if !after.starts_with(|c: char| c.is_ascii_digit()) => before,
-        _ => rest,
+    let user = login.split([':', '/', '?', '#']).next().unwrap_or_default();
+    let bare = after.split(['?', '#']).next().unwrap_or_default();
+    match (user, bare) {
+        ("", _) => format!("{scheme}://{bare}"),
+        (_, "") => format!("{scheme}://{user}"),
+        _ => format!("{scheme}://{user}@{bare}"),
     }
 }
 
@@ -53,6 +41,7 @@ mod tests {
                 "mysql://me@db:3306/journal",
             ),
             ("mysql://me:secret", "mysql://me"),
+            ("postgres://[::1]:5432/journal", "postgres://[::1]:5432/journal"),
             (
                 "postgresql://db:5432/journal?password=secret",
                 "postgresql://db:5432/journal",
