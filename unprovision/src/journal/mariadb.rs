@@ -61,8 +61,8 @@ pub struct MariaDbJournal {
 
 impl MariaDbJournal {
     /// Connects to `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, and makes the tables where there are none: from then on the
-    /// rights to select and insert, and on `leases` to update and delete, are enough. The server's certificate is checked, unless it is on this machine or the URL
-    /// says another `ssl-mode`.
+    /// rights to select and insert, and on `leases` to update and delete, are enough. The server's certificate is checked, unless
+    /// it is on this machine or the URL says another `ssl-mode`.
     ///
     /// An entry is as safe as the server keeps it: with `innodb_flush_log_at_trx_commit` other than 1 a server without
     /// synchronous replicas may lose the last second.
@@ -72,9 +72,7 @@ impl MariaDbJournal {
     /// Where the URL cannot be used, the server does not take it, or a newer version has written the journal.
     pub async fn open(url: &str) -> Result<Self, JournalError> {
         let journal = Self::connect(url).await?;
-        let layout = answer(server::lay_out(&journal.pool, &CREATE)).await;
-        let layout = layout.map_err(|error| failed(&journal.place, "make its tables", error))?;
-        table::refuse_newer(&journal.place, layout)?;
+        server::make_ready(&journal.place, &journal.pool, &CREATE).await?;
         Ok(journal)
     }
 
@@ -82,10 +80,8 @@ impl MariaDbJournal {
     /// enough. `None` where there are no tables.
     pub async fn open_to_read(url: &str) -> Result<Option<Self>, JournalError> {
         let journal = Self::connect(url).await?;
-        let layout = answer(server::layout(&journal.pool)).await;
-        let layout = layout.map_err(|error| failed(&journal.place, "read its layout", error))?;
-        table::refuse_newer(&journal.place, layout.unwrap_or_default())?;
-        Ok(layout.map(|_| journal))
+        let is_there = server::is_there(&journal.place, &journal.pool).await?;
+        Ok(is_there.then_some(journal))
     }
 
     async fn connect(url: &str) -> Result<Self, JournalError> {
@@ -160,13 +156,13 @@ impl Journal for MariaDbJournal {
     }
 
     async fn keep_lease(&self, of: &Process, for_the_next: Duration) -> Result<(), JournalError> {
-        let once = || table::keep(&self.pool, &STATEMENTS, of, for_the_next);
+        let once = || table::lease(&self.pool, STATEMENTS.keep, table::millis(for_the_next), of);
         let kept = server::insist(once, was_undone).await;
         kept.map_err(|error| failed(&self.place, "keep a lease", error))
     }
 
     async fn end_lease(&self, of: &Process) -> Result<(), JournalError> {
-        let once = || table::end(&self.pool, &STATEMENTS, of);
+        let once = || table::lease(&self.pool, STATEMENTS.end, table::FORGOTTEN, of);
         let ended = server::insist(once, was_undone).await;
         ended.map_err(|error| failed(&self.place, "end a lease", error))
     }

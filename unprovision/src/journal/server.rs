@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use sqlx::{ColumnIndex, Database, Decode, Executor, IntoArguments, Pool, Type};
 
 use super::place::authority;
-use super::table::{LAYOUT, failed};
+use super::table::{self, LAYOUT, failed};
 use super::{JournalError, Seq};
 use crate::core::CaseId;
 
@@ -37,8 +37,39 @@ pub(super) fn verifies(url: &str) -> bool {
 /// `undefined_table`, and MySQL's `ER_NO_SUCH_TABLE`.
 const NO_TABLE: [&str; 2] = ["42P01", "42S02"];
 
+/// Makes the tables where there are none, or fewer than this version has, and refuses those of a newer one.
+pub(super) async fn make_ready<D: Database>(
+    place: &str,
+    pool: &Pool<D>,
+    create: &[&'static str],
+) -> Result<(), JournalError>
+where
+    for<'c> &'c Pool<D>: Executor<'c, Database = D>,
+    D::Arguments: IntoArguments<D>,
+    for<'r> i64: Decode<'r, D> + Type<D>,
+    usize: ColumnIndex<D::Row>,
+{
+    let layout = answer(lay_out(pool, create)).await;
+    let layout = layout.map_err(|error| failed(place, "make its tables", error))?;
+    table::refuse_newer(place, layout)
+}
+
+/// Whether there are tables; those of a newer version are refused.
+pub(super) async fn is_there<D: Database>(place: &str, pool: &Pool<D>) -> Result<bool, JournalError>
+where
+    for<'c> &'c Pool<D>: Executor<'c, Database = D>,
+    D::Arguments: IntoArguments<D>,
+    for<'r> i64: Decode<'r, D> + Type<D>,
+    usize: ColumnIndex<D::Row>,
+{
+    let layout = answer(layout(pool)).await;
+    let layout = layout.map_err(|error| failed(place, "read its layout", error))?;
+    table::refuse_newer(place, layout.unwrap_or_default())?;
+    Ok(layout.is_some())
+}
+
 /// The layout of the tables; none where there are no tables.
-pub(super) async fn layout<D: Database>(pool: &Pool<D>) -> Result<Option<i64>, sqlx::Error>
+async fn layout<D: Database>(pool: &Pool<D>) -> Result<Option<i64>, sqlx::Error>
 where
     for<'c> &'c Pool<D>: Executor<'c, Database = D>,
     D::Arguments: IntoArguments<D>,
@@ -54,8 +85,9 @@ where
     }
 }
 
-/// The layout of the tables, which are made where there are none, or fewer than this version has. Whoever makes them at the same time may be in each other's way.
-pub(super) async fn lay_out<D: Database>(pool: &Pool<D>, create: &[&'static str]) -> Result<i64, sqlx::Error>
+/// The layout of the tables, which are made where there are none, or fewer than this version has. Whoever makes them at the same
+/// time may be in each other's way.
+async fn lay_out<D: Database>(pool: &Pool<D>, create: &[&'static str]) -> Result<i64, sqlx::Error>
 where
     for<'c> &'c Pool<D>: Executor<'c, Database = D>,
     D::Arguments: IntoArguments<D>,

@@ -143,12 +143,12 @@ impl Journal for SqliteJournal {
     }
 
     async fn keep_lease(&self, of: &Process, for_the_next: Duration) -> Result<(), JournalError> {
-        let kept = table::keep(&self.pool, &STATEMENTS, of, for_the_next).await;
+        let kept = table::lease(&self.pool, STATEMENTS.keep, table::millis(for_the_next), of).await;
         kept.map_err(|error| self.failed("keep a lease", error))
     }
 
     async fn end_lease(&self, of: &Process) -> Result<(), JournalError> {
-        let ended = table::end(&self.pool, &STATEMENTS, of).await;
+        let ended = table::lease(&self.pool, STATEMENTS.end, table::FORGOTTEN, of).await;
         ended.map_err(|error| self.failed("end a lease", error))
     }
 

@@ -20,7 +20,7 @@ pub(super) const OPEN: &str = "SELECT case_id FROM entries AS e WHERE closes = 0
 pub(super) const ALL: &str = "SELECT DISTINCT case_id FROM entries ORDER BY case_id";
 
 /// Leases that ran out so long ago are forgotten, in milliseconds.
-const FORGOTTEN: i64 = 24 * 3600 * 1000;
+pub(super) const FORGOTTEN: i64 = 24 * 3600 * 1000;
 
 /// A process, as it is kept.
 fn name(process: &Process) -> Result<String, sqlx::Error> {
@@ -35,7 +35,7 @@ pub(super) fn processes(place: &str, names: &[String]) -> Result<BTreeSet<Proces
 }
 
 /// A duration as it is kept.
-fn millis(duration: Duration) -> i64 {
+pub(super) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4)
 }
 
@@ -60,28 +60,11 @@ pub(super) struct Statements {
     pub(super) leases: &'static str,
 }
 
-/// Keeps a lease, by the clock of the database.
-pub(super) async fn keep<D: Database>(
+/// Keeps or ends a lease, by the clock of the database: whichever the statement says, with its number of milliseconds.
+pub(super) async fn lease<D: Database>(
     pool: &Pool<D>,
-    statements: &Statements,
-    of: &Process,
-    for_the_next: Duration,
-) -> Result<(), sqlx::Error>
-where
-    for<'c> &'c Pool<D>: Executor<'c, Database = D>,
-    D::Arguments: IntoArguments<D>,
-    for<'q> String: Encode<'q, D> + Type<D>,
-    for<'q> i64: Encode<'q, D> + Type<D>,
-{
-    let lasts = millis(for_the_next);
-    let keep = sqlx::query(statements.keep).bind(lasts).bind(name(of)?);
-    keep.execute(pool).await.map(drop)
-}
-
-/// Ends a lease.
-pub(super) async fn end<D: Database>(
-    pool: &Pool<D>,
-    statements: &Statements,
+    statement: &'static str,
+    millis: i64,
     of: &Process,
 ) -> Result<(), sqlx::Error>
 where
@@ -90,8 +73,8 @@ where
     for<'q> String: Encode<'q, D> + Type<D>,
     for<'q> i64: Encode<'q, D> + Type<D>,
 {
-    let end = sqlx::query(statements.end).bind(FORGOTTEN).bind(name(of)?);
-    end.execute(pool).await.map(drop)
+    let lease = sqlx::query(statement).bind(millis).bind(name(of)?);
+    lease.execute(pool).await.map(drop)
 }
 
 /// Appends where the case has exactly `after` entries, in a transaction that counts first and inserts then; whether it had.
