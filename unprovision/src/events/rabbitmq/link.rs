@@ -35,14 +35,7 @@ enum Stage {
 impl Link {
     pub(super) async fn open(url: &BrokerUrl, settings: &RabbitMqSettings) -> Result<Self, String> {
         let failed = |stage| move |error| words(&error, stage, settings);
-        let connection = connect(url, settings).await.map_err(failed(Stage::Connecting))?;
-        let channel = connection
-            .create_channel()
-            .await
-            .map_err(failed(Stage::Connecting))?;
-        look_for_the_exchange(&channel, settings)
-            .await
-            .map_err(failed(Stage::LookingForTheExchange))?;
+        let (connection, channel) = reach(url, settings).await?;
         make_the_queue(&channel, settings)
             .await
             .map_err(failed(Stage::MakingTheQueue))?;
@@ -56,6 +49,11 @@ impl Link {
 
 /// Looks whether a guard would get as far as its queue.
 pub(super) async fn try_out(url: &BrokerUrl, settings: &RabbitMqSettings) -> Result<(), String> {
+    reach(url, settings).await.map(drop)
+}
+
+/// As far as the exchange, which is there then.
+async fn reach(url: &BrokerUrl, settings: &RabbitMqSettings) -> Result<(Connection, Channel), String> {
     let failed = |stage| move |error| words(&error, stage, settings);
     let connection = connect(url, settings).await.map_err(failed(Stage::Connecting))?;
     let channel = connection
@@ -64,7 +62,8 @@ pub(super) async fn try_out(url: &BrokerUrl, settings: &RabbitMqSettings) -> Res
         .map_err(failed(Stage::Connecting))?;
     look_for_the_exchange(&channel, settings)
         .await
-        .map_err(failed(Stage::LookingForTheExchange))
+        .map_err(failed(Stage::LookingForTheExchange))?;
+    Ok((connection, channel))
 }
 
 async fn connect(url: &BrokerUrl, settings: &RabbitMqSettings) -> lapin::Result<Connection> {
