@@ -126,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    fn error(kind: Ironic) -> ironic_client::Error {
+    pub(super) fn error(kind: Ironic) -> ironic_client::Error {
         ironic_client::Error {
             service: "ironic",
             call: "show node n".to_owned(),

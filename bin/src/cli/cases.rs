@@ -145,8 +145,12 @@ pub(super) fn is_meant(word: &str, case: &Case) -> bool {
     case.found.name.as_deref() == Some(word) || uuid.is_some_and(by_uuid)
 }
 
-/// All that the journal has, in the order in which it began. One that cannot be read is an error: it may be the one.
-pub(super) async fn read_all(journal: &dyn Journal) -> anyhow::Result<Vec<Told>> {
+/// All that the journal has, in the order in which it began; nothing where there is none. One that cannot be read is an error: it may
+/// be the one.
+pub(super) async fn read_all(journal: Option<&dyn Journal>) -> anyhow::Result<Vec<Told>> {
+    let Some(journal) = journal else {
+        return Ok(Vec::new());
+    };
     let ids = journal.cases().try_collect::<Vec<_>>().await?;
     let mut all = Vec::with_capacity(ids.len());
     for id in ids {
@@ -171,10 +175,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     let loaded = global.load([])?;
     let place = &loaded.config.journal;
     let journal = journal(place).await?;
-    let mut told = match &journal {
-        Some(journal) => read_all(&**journal).await?,
-        None => Vec::new(),
-    };
+    let mut told = read_all(journal.as_deref()).await?;
     told.retain(|told| args.all || !matches!(told.case.state, CaseState::Closed(_)));
     let rows = told.iter().map(Told::row).collect::<Vec<_>>();
     if journal.is_none() {

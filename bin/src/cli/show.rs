@@ -193,10 +193,7 @@ fn show(told: &[Told], seen: &Seen, format: Format) -> anyhow::Result<ExitCode> 
 /// All cases that are meant by this word; it is an error if there is none.
 pub(super) async fn find(word: &str, place: &str) -> anyhow::Result<Vec<Told>> {
     let journal = cases::journal(place).await?;
-    let all = match &journal {
-        Some(journal) => cases::read_all(&**journal).await?,
-        None => Vec::new(),
-    };
+    let all = cases::read_all(journal.as_deref()).await?;
     let names = all.iter().filter_map(|told| told.case.found.name.as_deref());
     let guess = did_you_mean(nearest(word, names));
     let unknown = match journal {

@@ -134,18 +134,13 @@ fn of_transport(error: &TransportError) -> Option<(Trouble, String)> {
 mod tests {
     use unprovision_session::Class;
 
+    use super::super::tests::error as plain;
     use super::*;
 
     fn error(kind: Ironic, source: Option<TransportError>) -> ApiError<Ironic> {
         ApiError {
-            service: "ironic",
-            call: "show node n".to_owned(),
-            kind,
-            status: None,
-            message: String::new(),
-            request_id: None,
-            retry_after: None,
             source,
+            ..plain(kind)
         }
     }
 

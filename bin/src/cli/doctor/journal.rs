@@ -35,10 +35,8 @@ pub(super) async fn look(place: &str, here: Option<&str>, now: Timestamp) -> Jou
 }
 
 async fn opened(place: &str, here: Option<&str>, now: Timestamp) -> anyhow::Result<JournalFound> {
-    let all = match wire::journal_if_any(place).await? {
-        Some(journal) => cases::read_all(&*journal).await?,
-        None => Vec::new(),
-    };
+    let journal = wire::journal_if_any(place).await?;
+    let all = cases::read_all(journal.as_deref()).await?;
     let is_open = |told: &&cases::Told| !matches!(told.case.state, CaseState::Closed(_));
     let open = all.iter().filter(is_open).collect::<Vec<_>>();
     let clouds = open.iter().filter_map(|told| told.case.cloud.as_deref());
