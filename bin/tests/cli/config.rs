@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Cloud, Ran, bare, finish, quick};
+use crate::support::{Cloud, Ran, bare, bare_in, finish, quick};
 
 /// Runs the command in this folder, with these variables and nothing else.
 async fn run(folder: &std::path::Path, args: &[&str], variables: &[(&str, &str)]) -> Ran {
@@ -113,11 +113,8 @@ async fn whoever_does_not_read_to_the_end_hears_no_complaint() {
     let folder = tempfile::tempdir().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = bare(&["config"]);
-    command
-        .current_dir(folder.path())
-        .env("HOME", folder.path())
-        .stdout(writer);
+    let mut command = bare_in(folder.path(), &["config"]);
+    command.stdout(writer);
     let ran = finish(command.spawn().unwrap()).await;
     assert_eq!(ran.assert_code(0).stderr, "");
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use unprovision_testkit::sandbox::config::{Auth, NovaRule, User};
 use unprovision_testkit::sandbox::{Fault, Service};
 
-use crate::support::{Cloud, Ran, bare, finish, quick};
+use crate::support::{Cloud, Ran, bare_in, finish, quick};
 
 /// What it says, as an object.
 fn report(ran: &Ran) -> Value {
@@ -169,9 +169,7 @@ async fn a_placement_too_old_for_reserving_is_told() {
 #[tokio::test]
 async fn an_ironic_without_placement_is_told_what_is_enough() {
     let cloud = Cloud::start(quick(1).configure(|config| config.ironic.auth = Auth::Off)).await;
-    let child = bare(&["doctor", "-o", "json"])
-        .current_dir(cloud.home())
-        .env("HOME", cloud.home())
+    let child = bare_in(cloud.home(), &["doctor", "-o", "json"])
         .env("OS_AUTH_TYPE", "none")
         .env("OS_ENDPOINT", cloud.served().url(Service::Ironic))
         .spawn()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::timeout;
 
-use crate::support::{Cloud, bare, finish, quick, send};
+use crate::support::{Cloud, bare_in, finish, quick, send};
 
 const SECRET: &str = "hunter2";
 const URL: &str = "UNPROVISION_NOTIFICATIONS__URL";
@@ -14,8 +14,7 @@ const URL: &str = "UNPROVISION_NOTIFICATIONS__URL";
 async fn no_password_of_a_broker_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     for format in ["toml", "json"] {
-        let mut command = bare(&["config", "-o", format]);
-        command.current_dir(folder.path()).env("HOME", folder.path());
+        let mut command = bare_in(folder.path(), &["config", "-o", format]);
         command.env(
             URL,
             format!("amqps://me:{SECRET}@one/ amqp://me:{SECRET}@two:1/v"),

@@ -3,7 +3,7 @@
 use unprovision_testkit::sandbox::Fault;
 use unprovision_testkit::sandbox::Service;
 
-use crate::support::{Cloud, bare, finish, quick};
+use crate::support::{Cloud, bare_in, finish, quick};
 
 #[tokio::test]
 async fn neither_password_nor_token_is_printed() {
@@ -46,8 +46,7 @@ async fn a_line_that_cannot_be_read_is_not_repeated() {
         "journal = \"a\"\njournal = \"postgres://me:hunter2@host/journal\"\n",
     ] {
         std::fs::write(folder.path().join("unprovision.toml"), text).unwrap();
-        let mut command = bare(&["config"]);
-        command.current_dir(folder.path()).env("HOME", folder.path());
+        let mut command = bare_in(folder.path(), &["config"]);
         let ran = finish(command.spawn().unwrap()).await;
         ran.assert_code(2).assert_says(&["unprovision.toml", "line"]);
         assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
@@ -64,8 +63,7 @@ async fn a_journals_password_is_not_shown_whatever_is_in_it() {
         "postgresql://me:x@127.0.0.1:9/journal?password=hunter2",
     ] {
         for args in [&["config"][..], &["cases"]] {
-            let mut command = bare(args);
-            command.current_dir(folder.path()).env("HOME", folder.path());
+            let mut command = bare_in(folder.path(), args);
             command.env("UNPROVISION_JOURNAL", url);
             let ran = finish(command.spawn().unwrap()).await;
             let said = format!("{}{}", ran.stdout, ran.stderr);

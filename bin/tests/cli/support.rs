@@ -235,6 +235,13 @@ pub(crate) fn bare(args: &[&str]) -> Command {
     command
 }
 
+/// The same in a folder that is its home as well, with nothing in it but what the test puts there.
+pub(crate) fn bare_in(folder: &Path, args: &[&str]) -> Command {
+    let mut command = bare(args);
+    command.current_dir(folder).env("HOME", folder);
+    command
+}
+
 pub(crate) async fn finish(child: Child) -> Ran {
     finish_within(child, LIMIT).await
 }

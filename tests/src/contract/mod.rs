@@ -29,7 +29,7 @@ mod vars;
 pub use format::{Defaults, Expect, File, RepeatUntil, Service, Status, Step, Token, load_dir, load_file};
 pub use matching::{Difference, compare};
 pub use report::{Answer, Failure, Outcome, Report, StepReport};
-pub use run::run_file;
+pub use run::{log_in, run_file, version_header};
 pub use target::{HttpTarget, Identity, Target};
 pub use vars::Seed;
 

@@ -275,7 +275,7 @@ impl Run<'_> {
 }
 
 /// The header that asks for an API version; Keystone has none.
-fn version_header(service: Service, version: &str) -> Option<(&'static str, String)> {
+pub fn version_header(service: Service, version: &str) -> Option<(&'static str, String)> {
     match service {
         _ if version == "none" => None,
         Service::Keystone => None,
@@ -284,8 +284,12 @@ fn version_header(service: Service, version: &str) -> Option<(&'static str, Stri
     }
 }
 
-/// A token from Keystone, by password.
-async fn log_in(target: &mut dyn Target, scope: &str) -> Result<String, Error> {
+/// A token from Keystone, by password, for `system` or the administrator's project.
+///
+/// # Errors
+///
+/// Where Keystone gives none.
+pub async fn log_in(target: &mut dyn Target, scope: &str) -> Result<String, Error> {
     let who = target.identity();
     let scope = match scope {
         "system" => json!({"system": {"all": true}}),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request};
 use serde_json::{Value, json};
-use unprovision_testkit::contract::{HttpTarget, Identity, Service, Target};
+use unprovision_testkit::contract::{HttpTarget, Identity, Service, Target, log_in, version_header};
 use unprovision_testkit::sandbox::config::{Auth, User};
 use unprovision_testkit::sandbox::serve::{Served, real_clock, serve};
 use unprovision_testkit::sandbox::{self, Sandbox};
@@ -187,7 +187,7 @@ impl Side {
     async fn log_in(name: &'static str, mut target: HttpTarget) -> Self {
         let mut tokens = BTreeMap::new();
         for scope in ["project", "system"] {
-            tokens.insert(scope, token(&mut target, scope).await);
+            tokens.insert(scope, log_in(&mut target, scope).await.unwrap());
         }
         Self { name, target, tokens }
     }
@@ -199,18 +199,11 @@ impl Side {
     }
 
     async fn send(&mut self, call: &Call) -> (u16, Value) {
-        let (scope, header, version) = match call.service {
-            Service::Placement => (
-                "project",
-                "OpenStack-API-Version",
-                format!("placement {}", call.version),
-            ),
-            _ => (
-                "system",
-                "X-OpenStack-Ironic-API-Version",
-                call.version.to_owned(),
-            ),
+        let scope = match call.service {
+            Service::Placement => "project",
+            _ => "system",
         };
+        let (header, version) = version_header(call.service, call.version).unwrap();
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(format!("{}{}", self.target.root(call.service), call.path))
@@ -227,25 +220,6 @@ impl Side {
         let body = serde_json::from_slice(answer.body()).unwrap_or_default();
         (answer.status().as_u16(), body)
     }
-}
-
-async fn token(target: &mut HttpTarget, scope: &str) -> String {
-    let who = target.identity();
-    let scope = match scope {
-        "system" => json!({ "system": { "all": true } }),
-        _ => json!({ "project": { "name": who.project_name, "domain": { "id": who.project_domain_id } } }),
-    };
-    let user = json!({
-        "name": who.username, "domain": { "id": who.user_domain_id }, "password": who.password,
-    });
-    let identity = json!({ "methods": ["password"], "password": { "user": user } });
-    let body = json!({ "auth": { "identity": identity, "scope": scope } });
-    let request = Request::post(format!("{}/v3/auth/tokens", target.root(Service::Keystone)))
-        .header("Content-Type", "application/json")
-        .body(Bytes::from(body.to_string()))
-        .unwrap();
-    let answer = target.send(request).await.unwrap();
-    answer.headers()["x-subject-token"].to_str().unwrap().to_owned()
 }
 
 fn strict(who: &Identity) -> Sandbox {

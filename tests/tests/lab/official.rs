@@ -1,5 +1,6 @@
 //! The official clients against the sandbox: what they can do with a real cloud they can do with ours.
 
+use std::process::Output;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,11 +19,15 @@ async fn served() -> Served {
     serve(builder.build()).await.unwrap()
 }
 
-async fn run(served: &Served, program: &str, args: &[&str]) -> String {
+async fn output(served: &Served, program: &str, args: &[&str]) -> Output {
     let lab = Lab::from_env().unwrap_or_else(|error| panic!("{error}"));
     let mut command = Command::new(lab.program(program));
     command.env_clear().envs(served.environment()).args(args);
-    let output = command.output().await.unwrap();
+    command.output().await.unwrap()
+}
+
+async fn run(served: &Served, program: &str, args: &[&str]) -> String {
+    let output = output(served, program, args).await;
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {args:?}: {said}");
     String::from_utf8(output.stdout).unwrap()
@@ -70,10 +75,7 @@ async fn the_command_line_of_openstack_works_on_the_sandbox() {
 }
 
 async fn run_wrong(served: &Served, args: &[&str]) -> String {
-    let lab = Lab::from_env().unwrap_or_else(|error| panic!("{error}"));
-    let mut command = Command::new(lab.program("openstack"));
-    command.env_clear().envs(served.environment()).args(args);
-    let output = command.output().await.unwrap();
+    let output = output(served, "openstack", args).await;
     assert!(!output.status.success());
     String::from_utf8(output.stderr).unwrap()
 }

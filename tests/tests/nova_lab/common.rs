@@ -9,7 +9,7 @@ use futures::future::join_all;
 use placement_client::ResourceClass;
 use tokio::time::{Instant, sleep};
 use unprovision_testkit::lab::exposure::{Exposure, exposures};
-use unprovision_testkit::lab::nova::{Compute, Nova, Rule};
+use unprovision_testkit::lab::nova::{Compute, Nova, Rule, Server};
 use unprovision_testkit::lab::sampler::Sampling;
 use unprovision_testkit::lab::tracker::{self, SlowVisits};
 use unprovision_testkit::lab::{Api, Lab, Proxies, Seeded};
@@ -52,7 +52,6 @@ pub(crate) struct Placed {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deletion {
     pub(crate) node: Uuid,
-    pub(crate) asked_at: Instant,
     /// From the request until Nova did not know the server any more.
     pub(crate) gone_after: Duration,
 }
@@ -200,7 +199,7 @@ impl Stage {
     }
 
     /// Waits until Nova has built the server, or failed to.
-    pub(crate) async fn built(&self, server: Uuid) -> unprovision_testkit::lab::nova::Server {
+    pub(crate) async fn built(&self, server: Uuid) -> Server {
         let began = Instant::now();
         loop {
             let shown = self.nova.server(server).await.unwrap().unwrap();
@@ -214,35 +213,30 @@ impl Stage {
 
     /// Deletes servers through Nova, all at the same time; they must be gone in the end.
     pub(crate) async fn delete(&self, servers: &[Placed]) -> Vec<Deletion> {
+        self.delete_or(servers, async |_, server| panic!("{:?}", server.fault))
+            .await
+    }
+
+    /// The same, and this is done with a server that ends in `ERROR` instead.
+    pub(crate) async fn delete_or(
+        &self,
+        servers: &[Placed],
+        in_error: impl AsyncFn(&Placed, &Server),
+    ) -> Vec<Deletion> {
         let one = async |placed: &Placed| {
             let began = Instant::now();
             self.nova.delete(placed.server).await.unwrap();
             until("the server is gone", async || {
                 let server = self.nova.server(placed.server).await.unwrap();
-                if let Some(server) = &server {
-                    assert_ne!(server.status, "ERROR", "{:?}", server.fault);
+                if let Some(server) = server.as_ref().filter(|server| server.status == "ERROR") {
+                    in_error(placed, server).await;
                 }
                 server.is_none()
             })
             .await;
             Deletion {
                 node: placed.node,
-                asked_at: began,
                 gone_after: began.elapsed(),
-            }
-        };
-        join_all(servers.iter().map(one)).await
-    }
-
-    /// Asks Nova to delete servers, and does not wait.
-    pub(crate) async fn ask_to_delete(&self, servers: &[Placed]) -> Vec<Deletion> {
-        let one = async |placed: &Placed| {
-            let asked_at = Instant::now();
-            self.nova.delete(placed.server).await.unwrap();
-            Deletion {
-                node: placed.node,
-                asked_at,
-                gone_after: asked_at.elapsed(),
             }
         };
         join_all(servers.iter().map(one)).await

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use unprovision_testkit::lab::nova::{Compute, Rule};
+use unprovision_testkit::lab::nova::{Compute, Rule, Server};
 
-use crate::common::{Deletion, Group, Placed, Stage, secs, until};
+use crate::common::{Deletion, Group, Placed, Stage, secs};
 use crate::guard::Guard;
 use crate::story::samples;
 use crate::table::{keep, ones, row};
@@ -118,22 +118,12 @@ async fn guard_measured_way_deferred() {
     let (stage, group) = stage(how, "deferred", &SHAPE).await;
     let delete = async |servers: &[Placed]| {
         let again = Cell::new(0);
-        let mut deletions = stage.ask_to_delete(servers).await;
-        for (placed, deletion) in servers.iter().zip(&mut deletions) {
-            until("the server is gone", async || {
-                let Some(server) = stage.nova.server(placed.server).await.unwrap() else {
-                    return true;
-                };
-                if server.status == "ERROR" {
-                    again.set(again.get() + 1);
-                    stage.nova.delete(placed.server).await.unwrap();
-                    sleep(secs(5)).await;
-                }
-                false
-            })
-            .await;
-            deletion.gone_after = deletion.asked_at.elapsed();
-        }
+        let once_more = async |placed: &Placed, _: &Server| {
+            again.set(again.get() + 1);
+            stage.nova.delete(placed.server).await.unwrap();
+            sleep(secs(5)).await;
+        };
+        let deletions = stage.delete_or(servers, once_more).await;
         stage.say(&format!("{} deletes were asked for again", again.get()));
         deletions
     };
