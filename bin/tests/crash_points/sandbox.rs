@@ -67,9 +67,10 @@ impl Story {
 
         cloud.assert_returned_to(protected_by(self.strategy), one.node);
         assert_eq!(record::all(&cloud), self.left, "{what}: the end is another one");
-        let last = entries(&cloud, &one).await.pop().unwrap().event;
+        let told = entries(&cloud, &one).await;
+        let last = &told.last().unwrap().event;
         assert!(
-            matches!(&last, Event::Closed { ending } if ending.outcome == Outcome::Returned),
+            matches!(last, Event::Closed { ending } if ending.outcome == Outcome::Returned),
             "{what}: {last:?}"
         );
         assert_eq!(before.touched(&cloud.sandbox().log()), [], "{what}");
@@ -78,7 +79,7 @@ impl Story {
         let most = self.writes.len() + SENT_AGAIN * at.len();
         assert!(
             writes.len() <= most,
-            "{what}: {writes:#?} instead of {:#?}",
+            "{what}: {writes:#?} instead of {:#?}, as the journal tells it: {told:#?}",
             self.writes
         );
         // Whoever looks at everything finds nothing to do.
