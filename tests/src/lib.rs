@@ -12,3 +12,8 @@ pub mod relay;
 pub mod rig;
 pub mod sandbox;
 pub mod simulate;
+
+/// The book's code is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/embedding.md")]
+pub struct Embedding;

@@ -1,5 +1,7 @@
 //! Rules of the house that no lint checks.
 
+mod documents;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
