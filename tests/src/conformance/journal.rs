@@ -33,6 +33,8 @@ pub async fn run_all(make: impl AsyncFn() -> Arc<dyn Journal>) {
     cases_are_open_until_their_last_entry_closes_them(&*make().await).await;
     open_cases_come_in_the_order_of_their_identifiers(&*make().await).await;
     all_cases_are_listed_whether_open_or_not(&*make().await).await;
+    open_cases_are_told_with_all_their_entries(&*make().await).await;
+    appends_that_come_together_each_get_their_own_answer(&make().await).await;
     exactly_one_of_many_writers_wins_each_number(&make().await).await;
     appends_at_the_same_time_are_not_torn_apart(&make().await).await;
     cases_at_the_same_time_do_not_fence_each_other(&make().await).await;
@@ -170,6 +172,42 @@ async fn open_cases_come_in_the_order_of_their_identifiers(journal: &dyn Journal
     }
     let sorted = numbers.map(case).into_iter().collect::<BTreeSet<_>>();
     assert_eq!(open(journal).await, sorted.into_iter().collect::<Vec<_>>());
+}
+
+async fn open_cases_are_told_with_all_their_entries(journal: &dyn Journal) {
+    let told = async || journal.open_entries().try_collect::<Vec<_>>().await.unwrap();
+    assert!(told().await.is_empty());
+    for n in [3, 1, 2] {
+        let entries = [opened(), said(&n.to_string()), said("more")];
+        journal.append(case(n), Seq(0), &entries).await.unwrap();
+    }
+    journal.append(case(2), Seq(3), &[closed()]).await.unwrap();
+    let expected = [1, 3].map(|n: u128| (case(n), vec![opened(), said(&n.to_string()), said("more")]));
+    assert_eq!(told().await, expected);
+}
+
+/// Of many appends at the same time, those with a wrong number are fenced, and no other.
+async fn appends_that_come_together_each_get_their_own_answer(journal: &Arc<dyn Journal>) {
+    let writers = (0..200_u64).map(|n| {
+        let journal = Arc::clone(journal);
+        tokio::spawn(async move {
+            let case = case(u128::from(n));
+            (
+                n,
+                journal.append(case, Seq(n % 2), &[opened(), said("one")]).await,
+            )
+        })
+    });
+    for done in join_all(writers).await {
+        let (n, appended) = done.unwrap();
+        let case = case(u128::from(n));
+        match n % 2 {
+            0 => assert_eq!(appended.unwrap(), Seq(2)),
+            _ => assert_fenced(appended, case),
+        }
+        let expected = if n % 2 == 0 { 2 } else { 0 };
+        assert_eq!(journal.read(case).await.unwrap().len(), expected, "{n}");
+    }
 }
 
 async fn exactly_one_of_many_writers_wins_each_number(journal: &Arc<dyn Journal>) {

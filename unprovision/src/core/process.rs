@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Case;
+use super::{Case, CaseState};
 
 /// A process that works on cases, from its start to its end. No two are ever equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -41,6 +41,12 @@ impl Case {
             Some(by) if at_work.contains(by) => Claim::Theirs(by.clone()),
             _ => Claim::Nobodys,
         }
+    }
+
+    /// Whether another process was the last to work on it, or nobody has for a while.
+    pub fn was_left(&self, us: &Process) -> bool {
+        let by_another = self.taken_by.as_ref().is_some_and(|by| by != us);
+        by_another || matches!(self.state, CaseState::Suspended(_))
     }
 }
 

@@ -26,35 +26,23 @@ impl Guard {
     pub(super) async fn carry_on(&self, attention: &Attention) -> Result<(), RunError> {
         // Before the first write, not after the first look.
         self.heed_the_pause();
-        let ids: Vec<CaseId> = self.parts.journal.open_cases().try_collect().await?;
-        let mut carried_on = Vec::new();
-        for id in ids {
-            let entries = self.parts.journal.read(id).await?;
-            match Case::fold(id, &entries) {
-                Some(case) if case.is_guard() => match self.parts.belongs_here(&case) {
-                    Ok(()) => carried_on.push((case, Seq(entries.len() as u64))),
-                    Err(elsewhere) => self.find(case.node, &elsewhere.to_string()),
-                },
-                _ => {}
+        let mut open = self.parts.journal.open_entries();
+        let mut carried_on = 0;
+        while let Some((id, entries)) = open.try_next().await? {
+            let Some(case) = Case::fold(id, &entries).filter(Case::is_guard) else {
+                continue;
+            };
+            if let Err(elsewhere) = self.parts.belongs_here(&case) {
+                self.find(case.node, &elsewhere.to_string());
+                continue;
             }
-        }
-        self.notice(&Notice::Starts {
-            carried_on: carried_on.len(),
-        });
-        for (mut case, mut seq) in carried_on {
+            carried_on += 1;
             self.memory.opened(case.node, case.id);
             self.brakes.holds(&case);
-            match self.parts.take(&mut case, &mut seq).await {
-                Ok(()) => {}
-                // It is asked for again with every sweep.
-                Err(RunError::Theirs { .. }) => continue,
-                Err(error) => return Err(error),
-            }
-            let resumed = Event::Resumed { limits: case.limits };
-            self.parts.record(&mut case, &mut seq, resumed).await?;
             // Nobody can be missing at the other end: it is there as long as the guard is.
             let _ = attention.send(case.node);
         }
+        self.notice(&Notice::Starts { carried_on });
         Ok(())
     }
 

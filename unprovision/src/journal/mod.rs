@@ -18,8 +18,8 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 
 use crate::core::{Case, CaseId, Entry, Process};
 
@@ -54,6 +54,15 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// The cases whose last entry does not close them, in the order of their identifiers.
     fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>>;
 
+    /// The open cases with all their entries, in the order of their identifiers. A journal that can tell them by one question
+    /// spares whoever begins with many of them as many.
+    fn open_entries(&self) -> BoxStream<'_, Result<(CaseId, Vec<Entry>), JournalError>> {
+        let entries = self.open_cases();
+        entries
+            .and_then(async |case| Ok((case, self.read(case).await?)))
+            .boxed()
+    }
+
     /// All cases, in the order of their identifiers.
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>>;
 
@@ -73,12 +82,9 @@ pub trait Journal: fmt::Debug + Send + Sync {
 ///
 /// Where one of them cannot be read.
 pub async fn read_open(journal: &dyn Journal) -> Result<Vec<Case>, JournalError> {
-    let ids = journal.open_cases().try_collect::<Vec<_>>().await?;
-    let mut cases = Vec::with_capacity(ids.len());
-    for id in ids {
-        cases.extend(Case::fold(id, &journal.read(id).await?));
-    }
-    Ok(cases)
+    let open = journal.open_entries();
+    let cases = open.try_filter_map(async |(id, entries)| Ok(Case::fold(id, &entries)));
+    cases.try_collect().await
 }
 
 /// Why the journal did not do it.

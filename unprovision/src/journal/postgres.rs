@@ -135,6 +135,10 @@ impl Journal for PostgresJournal {
         table::cases(&self.place, sqlx::query_scalar(table::OPEN).fetch(&self.pool))
     }
 
+    fn open_entries(&self) -> BoxStream<'_, Result<(CaseId, Vec<Entry>), JournalError>> {
+        table::grouped(&self.place, sqlx::query_as(table::OPEN_ENTRIES).fetch(&self.pool))
+    }
+
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         table::cases(&self.place, sqlx::query_scalar(table::ALL).fetch(&self.pool))
     }

@@ -1,5 +1,7 @@
 //! A journal in one SQLite file: the embedded default.
 
+mod writer;
+
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,6 +13,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
+use self::writer::Writer;
 use super::table::{self, LAYOUT, Statements, failed};
 use super::{Journal, JournalError, Seq};
 use crate::core::{CaseId, Entry, Process};
@@ -40,6 +43,7 @@ const STATEMENTS: Statements = Statements {
 pub struct SqliteJournal {
     place: String,
     pool: SqlitePool,
+    writer: Writer,
 }
 
 impl SqliteJournal {
@@ -76,7 +80,8 @@ impl SqliteJournal {
     async fn connect(place: String, options: &SqliteConnectOptions) -> Result<Self, JournalError> {
         let opened = connect(options).await;
         let pool = opened.map_err(|error| failed(&place, "open it", error))?;
-        Ok(Self { place, pool })
+        let writer = Writer::of(pool.clone());
+        Ok(Self { place, pool, writer })
     }
 
     /// 0 for an empty file.
@@ -105,11 +110,6 @@ impl SqliteJournal {
             .map(drop)
     }
 
-    async fn try_append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<bool, sqlx::Error> {
-        let transaction = self.pool.begin_with("BEGIN IMMEDIATE").await?;
-        table::append(transaction, &STATEMENTS, case, after, new).await
-    }
-
     fn failed(&self, what: &str, error: sqlx::Error) -> JournalError {
         failed(&self.place, what, error)
     }
@@ -118,10 +118,10 @@ impl SqliteJournal {
 #[async_trait]
 impl Journal for SqliteJournal {
     async fn append(&self, case: CaseId, after: Seq, new: &[Entry]) -> Result<Seq, JournalError> {
-        match self.try_append(case, after, new).await {
-            Ok(true) => Ok(Seq(after.0 + new.len() as u64)),
+        match self.writer.append(case, after, new).await {
+            Ok(true) => Ok(Seq(after.0.saturating_add(new.len() as u64))),
             Ok(false) => Err(JournalError::Fenced(case)),
-            Err(error) => Err(self.failed("append to it", error)),
+            Err(error) => Err(failed(&self.place, "append to it", error)),
         }
     }
 
@@ -136,6 +136,10 @@ impl Journal for SqliteJournal {
 
     fn open_cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {
         table::cases(&self.place, sqlx::query_scalar(table::OPEN).fetch(&self.pool))
+    }
+
+    fn open_entries(&self) -> BoxStream<'_, Result<(CaseId, Vec<Entry>), JournalError>> {
+        table::grouped(&self.place, sqlx::query_as(table::OPEN_ENTRIES).fetch(&self.pool))
     }
 
     fn cases(&self) -> BoxStream<'_, Result<CaseId, JournalError>> {

@@ -1,10 +1,11 @@
 //! How entries are kept in a table, whichever database that is in.
 
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::time::Duration;
 
-use futures::stream::BoxStream;
-use futures::{Stream, StreamExt};
+use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt, TryStreamExt};
 use sqlx::{ColumnIndex, Database, Decode, Encode, Executor, IntoArguments, Pool, Transaction, Type};
 
 use super::{JournalError, Seq};
@@ -16,6 +17,10 @@ pub(super) const LAYOUT: i64 = 2;
 /// The cases whose last entry does not close them.
 pub(super) const OPEN: &str = "SELECT case_id FROM entries AS e WHERE closes = 0 AND NOT EXISTS \
     (SELECT 1 FROM entries AS later WHERE later.case_id = e.case_id AND later.seq > e.seq) ORDER BY case_id";
+/// The entries of these cases.
+pub(super) const OPEN_ENTRIES: &str = "SELECT case_id, body FROM entries WHERE case_id IN \
+    (SELECT case_id FROM entries AS e WHERE closes = 0 AND NOT EXISTS \
+    (SELECT 1 FROM entries AS later WHERE later.case_id = e.case_id AND later.seq > e.seq)) ORDER BY case_id, seq";
 /// All cases.
 pub(super) const ALL: &str = "SELECT DISTINCT case_id FROM entries ORDER BY case_id";
 
@@ -31,7 +36,7 @@ fn name(process: &Process) -> Result<String, sqlx::Error> {
 pub(super) fn processes(place: &str, names: &[String]) -> Result<BTreeSet<Process>, JournalError> {
     let parsed = names.iter().map(|name| serde_json::from_str(name));
     let parsed = parsed.collect::<Result<_, _>>();
-    parsed.map_err(|error| failed(place, "understand a lease", sqlx::Error::Decode(error.into())))
+    parsed.map_err(|error| failed(place, "understand a lease", error))
 }
 
 /// A duration as it is kept.
@@ -92,10 +97,32 @@ where
     for<'q> i64: Encode<'q, D> + Decode<'q, D> + Type<D>,
     usize: ColumnIndex<D::Row>,
 {
+    let fits = insert(&mut transaction, statements, case, after, new).await?;
+    if fits {
+        transaction.commit().await?;
+    }
+    Ok(fits)
+}
+
+/// The same without the end of the transaction. Where the number is another one, nothing is inserted.
+pub(super) async fn insert<D: Database>(
+    transaction: &mut Transaction<'_, D>,
+    statements: &Statements,
+    case: CaseId,
+    after: Seq,
+    new: &[Entry],
+) -> Result<bool, sqlx::Error>
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+    D::Arguments: IntoArguments<D>,
+    for<'q> String: Encode<'q, D> + Type<D>,
+    for<'q> i64: Encode<'q, D> + Decode<'q, D> + Type<D>,
+    usize: ColumnIndex<D::Row>,
+{
     let id = case.to_string();
     let has: i64 = sqlx::query_scalar(statements.count)
         .bind(id.clone())
-        .fetch_one(&mut *transaction)
+        .fetch_one(&mut **transaction)
         .await?;
     if u64::try_from(has).ok() != Some(after.0) {
         return Ok(false);
@@ -107,11 +134,36 @@ where
             .bind(seq)
             .bind(closes)
             .bind(body)
-            .execute(&mut *transaction)
+            .execute(&mut **transaction)
             .await?;
     }
-    transaction.commit().await?;
     Ok(true)
+}
+
+/// Cases with their entries, from rows that are sorted by case and number.
+pub(super) fn grouped<'a>(
+    place: &'a str,
+    rows: impl Stream<Item = Result<(String, String), sqlx::Error>> + Send + 'a,
+) -> BoxStream<'a, Result<(CaseId, Vec<Entry>), JournalError>> {
+    let rows = rows.map(move |row| {
+        let (id, body) = row.map_err(|error| failed(place, "read its open cases", error))?;
+        let entry = serde_json::from_str::<Entry>(&body);
+        let entry = entry.map_err(|error| failed(place, "understand an entry", error))?;
+        Ok((parse(place, &id)?, entry))
+    });
+    let rows = Box::pin(rows.peekable());
+    stream::try_unfold(rows, |mut rows| async move {
+        let Some((id, first)) = rows.try_next().await? else {
+            return Ok(None);
+        };
+        let mut entries = vec![first];
+        let is_next = |row: &Result<_, _>| matches!(row, Ok((next, _)) if *next == id);
+        while let Some(Ok((_, entry))) = rows.as_mut().next_if(is_next).await {
+            entries.push(entry);
+        }
+        Ok(Some(((id, entries), rows)))
+    })
+    .boxed()
 }
 
 /// The entries, from their texts.
@@ -119,7 +171,7 @@ pub(super) fn entries(place: &str, bodies: &[String]) -> Result<Vec<Entry>, Jour
     let parsed = bodies.iter().map(|body| serde_json::from_str(body));
     parsed
         .collect::<Result<_, _>>()
-        .map_err(|error| failed(place, "understand an entry", sqlx::Error::Decode(error.into())))
+        .map_err(|error| failed(place, "understand an entry", error))
 }
 
 /// The cases, from their identifiers' texts.
@@ -129,13 +181,14 @@ pub(super) fn cases<'a>(
 ) -> BoxStream<'a, Result<CaseId, JournalError>> {
     ids.map(|id| {
         let id = id.map_err(|error| failed(place, "list its cases", error))?;
-        let parsed = id.parse().map(CaseId);
-        parsed.map_err(|error| {
-            let error = sqlx::Error::Decode(Box::new(error));
-            failed(place, "understand a case's name", error)
-        })
+        parse(place, &id)
     })
     .boxed()
+}
+
+fn parse(place: &str, id: &str) -> Result<CaseId, JournalError> {
+    let parsed = id.parse().map(CaseId);
+    parsed.map_err(|error| failed(place, "understand a case's name", error))
 }
 
 /// Guessing what a newer version meant could release a node.
@@ -150,10 +203,14 @@ pub(super) fn refuse_newer(place: &str, layout: i64) -> Result<(), JournalError>
     })
 }
 
-pub(super) fn failed(place: &str, what: &str, error: sqlx::Error) -> JournalError {
+pub(super) fn failed(
+    place: &str,
+    what: &str,
+    error: impl Into<Box<dyn Error + Send + Sync>>,
+) -> JournalError {
     JournalError::Storage {
         journal: place.to_owned(),
         message: format!("could not {what}"),
-        source: Some(Box::new(error)),
+        source: Some(error.into()),
     }
 }

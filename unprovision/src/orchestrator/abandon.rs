@@ -41,7 +41,7 @@ impl Orchestrator {
             return Err(JournalError::Fenced(id).into());
         }
         if undo_all {
-            self.parts.take(&mut case, &mut seq).await?;
+            self.parts.take(&mut case, &mut seq, None).await?;
         }
         let mut undone = Vec::new();
         loop {

@@ -13,7 +13,7 @@ use unprovision_session::Class;
 
 use super::{Parts, RunError};
 use crate::cloud::CloudError;
-use crate::core::{Case, Claim, Event, Process, RefusalKind};
+use crate::core::{Case, Claim, Event, Limits, Process, RefusalKind};
 use crate::journal::{JournalError, Seq};
 use crate::process;
 
@@ -188,19 +188,27 @@ impl Parts {
         &self.lease.us
     }
 
-    /// Makes the case ours, unless somebody else works on it. Of several who try that at the same time one succeeds.
-    pub(crate) async fn take(&self, case: &mut Case, seq: &mut Seq) -> Result<(), RunError> {
+    /// Makes the case ours, unless somebody else works on it; where there are limits, it goes on with these. Of several who try that
+    /// at the same time one succeeds.
+    pub(crate) async fn take(
+        &self,
+        case: &mut Case,
+        seq: &mut Seq,
+        limits: Option<Limits>,
+    ) -> Result<(), RunError> {
         self.keep_lease().await?;
         loop {
-            match case.claim(self.us(), &self.at_work().await?) {
-                Claim::Ours => return Ok(()),
+            // Who is at work is asked after the case was read: whoever came back since then has not written to it.
+            let taken = match case.claim(self.us(), &self.at_work().await?) {
+                Claim::Ours => None,
                 Claim::Theirs(by) => return Err(RunError::Theirs { node: case.node, by }),
-                Claim::Nobodys => {}
-            }
-            let taken = Event::Taken {
-                by: self.us().clone(),
+                Claim::Nobodys => Some(Event::Taken {
+                    by: self.us().clone(),
+                }),
             };
-            match self.record(case, seq, taken).await {
+            let resumed = limits.map(|limits| Event::Resumed { limits });
+            let events = taken.into_iter().chain(resumed);
+            match self.record_all(case, seq, events).await {
                 Err(RunError::Journal(JournalError::Fenced(_))) => (*case, *seq) = self.read(case.id).await?,
                 recorded => return recorded,
             }

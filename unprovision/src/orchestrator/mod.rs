@@ -16,6 +16,7 @@ mod gate;
 mod lease;
 mod nova;
 mod open;
+mod record;
 mod report;
 mod watcher;
 mod worker;
@@ -25,7 +26,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream::{FuturesUnordered, StreamExt};
+use futures::stream::{self, FuturesUnordered, StreamExt};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +47,9 @@ pub(crate) use nova::Nova;
 pub use report::{CaseReport, Progress};
 pub(crate) use watcher::{Waits, Watcher};
 pub(crate) use worker::{First, Place, Worker};
+
+/// So many cases are taken up side by side: a journal makes one write of what comes together.
+const TAKEN_UP_AT_ONCE: usize = 64;
 
 /// Is told what happens, as it happens.
 pub trait Observer: fmt::Debug + Send + Sync {
@@ -336,10 +340,9 @@ impl Orchestrator {
         until: Until,
         stop: &CancellationToken,
     ) -> Vec<Result<CaseReport, RunError>> {
-        let mut taken = Vec::with_capacity(cases.len());
-        for (case, limits) in cases {
-            taken.push(self.take_up(*case, *limits).await);
-        }
+        let taken = cases.iter().map(|(case, limits)| self.take_up(*case, *limits));
+        let taken = stream::iter(taken).buffered(TAKEN_UP_AT_ONCE);
+        let taken = taken.collect::<Vec<_>>().await;
         let ids = taken
             .iter()
             .zip(cases)
@@ -359,42 +362,6 @@ impl Orchestrator {
         if matches!(case.state, CaseState::Closed(_)) {
             return Ok(());
         }
-        self.parts.take(&mut case, &mut seq).await?;
-        let resumed = Event::Resumed { limits };
-        self.parts.record(&mut case, &mut seq, resumed).await
-    }
-}
-
-impl Parts {
-    /// A case as the journal has it, and how many entries that are; refused where it belongs to another cloud.
-    async fn read(&self, id: CaseId) -> Result<(Case, Seq), RunError> {
-        let entries = self.journal.read(id).await?;
-        let case = Case::fold(id, &entries).ok_or(RunError::NoCase(id))?;
-        self.belongs_here(&case)?;
-        Ok((case, Seq(entries.len() as u64)))
-    }
-
-    /// Appends to the journal first, to the case in memory second.
-    pub(crate) async fn record(&self, case: &mut Case, seq: &mut Seq, event: Event) -> Result<(), RunError> {
-        let entry = Entry {
-            at: self.clock.now(),
-            event,
-        };
-        let new = std::slice::from_ref(&entry);
-        *seq = self.journal.append(case.id, *seq, new).await?;
-        case.push(&entry);
-        self.observer.entry(case, &entry);
-        Ok(())
-    }
-
-    pub(crate) fn belongs_here(&self, case: &Case) -> Result<(), RunError> {
-        match (&case.cloud, &self.identity) {
-            (Some(begun), Some(here)) if begun != here => Err(RunError::OtherCloud {
-                node: case.node,
-                begun: begun.clone(),
-                here: here.clone(),
-            }),
-            _ => Ok(()),
-        }
+        self.parts.take(&mut case, &mut seq, Some(limits)).await
     }
 }

@@ -110,7 +110,9 @@ impl<'a> Worker<'a> {
         if let CaseState::Closed(ending) = &self.case.state {
             return Ok(self.report_end(&ending.clone()));
         }
-        self.parts.take(&mut self.case, &mut self.seq).await?;
+        let left = self.case.is_guard() && self.case.was_left(self.parts.us());
+        let limits = left.then_some(self.case.limits);
+        self.parts.take(&mut self.case, &mut self.seq, limits).await?;
         if self.case.pending.is_some() {
             let message = "the process ended before the answer came".to_owned();
             self.record(Event::Unknown { message }).await?;
