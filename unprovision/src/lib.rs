@@ -4,7 +4,8 @@
 //! `available`; and it must be offered promptly once it is.*
 //!
 //! Without features this crate is its pure core: [`core`] decides from what was observed, with one of the
-//! [`strategy`] files, [`scope`] says which nodes are meant, [`watch`] tells what was seen from outside, and [`audit`] what does not fit; no runtime, no IO. The feature `orchestrator`
+//! [`strategy`] files, [`scope`] says which nodes are meant, [`watch`] tells what was seen
+//! from outside, [`audit`] what does not fit, and [`view`] what is shown of it all; no runtime, no IO. The feature `orchestrator`
 //! adds everything that acts: [`cloud`], [`journal`], [`orchestrator`].
 #![warn(missing_docs)]
 
@@ -12,6 +13,7 @@ pub mod audit;
 pub mod core;
 pub mod scope;
 pub mod strategy;
+pub mod view;
 pub mod watch;
 
 #[cfg(feature = "orchestrator")]

@@ -9,8 +9,8 @@ use unprovision::NodeUuid;
 use unprovision::cloud::Reads;
 use unprovision::core::{CaseId, CaseState};
 use unprovision::journal::Seq;
+use unprovision::view::Told;
 
-use super::cases::Told;
 use super::{Global, ask, follow, show};
 use crate::failure::Usage;
 use crate::output::{self, Format, plain};

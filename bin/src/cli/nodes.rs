@@ -2,17 +2,13 @@
 
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use ironic_client::ProvisionState;
-use serde::Serialize;
-use unprovision::NodeUuid;
-use unprovision::audit::{Subject, join};
 use unprovision::cloud::OpenStack;
-use unprovision::watch::{Look, Phase};
-use uuid::Uuid;
+use unprovision::view::nodes::COLUMNS;
+use unprovision::view::{self, NodeRow};
+use unprovision::watch::Phase;
 
 use super::Global;
 use crate::config::{Config, HumanDuration};
@@ -47,70 +43,19 @@ Examples:
 
 Two lists and one for each resource class are read; nothing is changed. `unprovision audit` says what does not fit.";
 
-/// The columns, which are the keys of the JSON.
-const COLUMNS: [&str; 11] = [
-    "node",
-    "name",
-    "provision_state",
-    "maintenance",
-    "instance",
-    "resource_class",
-    "provider",
-    "offered",
-    "phase",
-    "reason",
-    "case",
-];
-
-/// A node, as both services see it.
-#[derive(Debug, Serialize)]
-struct Row {
-    /// The node.
-    node: Uuid,
-    /// Its name.
-    name: Option<String>,
-    /// Its state.
-    provision_state: ProvisionState,
-    /// Whether it is in maintenance.
-    maintenance: bool,
-    /// The instance that it carries.
-    instance: Option<Uuid>,
-    /// Its class, as Placement calls it.
-    resource_class: Option<String>,
-    /// Whether Placement has a provider for it.
-    provider: bool,
-    /// Whether Placement offers it.
-    offered: bool,
-    /// What it is to those who might get it.
-    phase: Phase,
-    /// Why it is not free.
-    reason: Option<String>,
-    /// The strategy of its open case.
-    case: Option<String>,
-}
-
 /// What looks at all nodes.
 #[derive(Debug)]
 struct Looker(OpenStack);
 
 impl Looker {
     /// All nodes that are asked for, by name.
-    async fn rows(&self, args: &Args, config: &Config) -> anyhow::Result<Vec<Row>> {
+    async fn rows(&self, args: &Args, config: &Config) -> anyhow::Result<Vec<NodeRow>> {
         let open = wire::open_cases(&config.journal).await?;
-        let open = open
-            .into_iter()
-            .map(|case| (case.node, case.strategy))
-            .collect::<BTreeMap<_, _>>();
-        let lists = self.0.lists(&BTreeSet::new(), None).await;
-        let lists = lists.context("the nodes could not be listed")?;
-        let mut rows = join(lists)
-            .into_iter()
-            .filter_map(|subject| row(subject, &open))
-            .collect::<Vec<_>>();
+        let rows = view::nodes::gather(&self.0, &open).await;
+        let mut rows = rows.context("the nodes could not be listed")?;
         rows.retain(|row| {
             args.state.is_empty() || args.state.iter().any(|word| row.provision_state.as_str() == word)
         });
-        rows.sort_by(|one, other| (&one.name, one.node).cmp(&(&other.name, other.node)));
         Ok(rows)
     }
 }
@@ -129,31 +74,12 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(subject: Subject, open: &BTreeMap<NodeUuid, String>) -> Option<Row> {
-    let class = subject.class();
-    let node = subject.node?;
-    let look = Look::new(Some(&node), !subject.offered.is_empty());
-    Some(Row {
-        node: subject.uuid,
-        phase: look.phase(),
-        reason: look.not_free.as_ref().map(ToString::to_string),
-        offered: look.offered,
-        resource_class: class.map(|class| class.to_string()),
-        provider: subject.provider.is_some(),
-        case: open.get(&node.uuid).cloned(),
-        name: node.name,
-        provision_state: node.provision_state,
-        maintenance: node.maintenance,
-        instance: node.instance_uuid,
-    })
-}
-
-fn name(row: &Row) -> String {
+fn name(row: &NodeRow) -> String {
     output::node_name(row.name.as_deref(), row.node)
 }
 
 /// Whether Placement offers it, and whether that is right.
-fn offered(row: &Row) -> &'static str {
+fn offered(row: &NodeRow) -> &'static str {
     match (row.provider, row.phase) {
         (false, _) => "no provider",
         (true, Phase::Exposed) => "YES, NOT FREE",
@@ -163,7 +89,7 @@ fn offered(row: &Row) -> &'static str {
     }
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[NodeRow]) -> String {
     if rows.is_empty() {
         return "there is no such node".to_owned();
     }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use unprovision::core::{Case, Limits};
 use unprovision::journal;
+use unprovision::view::cases::is_meant;
 use unprovision_session::{did_you_mean, nearest};
 
 use super::Global;
-use super::cases::is_meant;
 use super::follow::{self, Follow};
 use crate::config::{Config, Loaded};
 use crate::failure::{Problems, Usage};

@@ -9,14 +9,15 @@ use anyhow::Context as _;
 use serde::Serialize;
 use unprovision::NodeUuid;
 use unprovision::cloud::{Cloud as _, OpenStack, Reads};
-use unprovision::core::{Case, CaseState, Entry, Observation};
+use unprovision::core::{Case, Observation};
 use unprovision::journal::shown;
 use unprovision::orchestrator::RunError;
+use unprovision::view::history::commands;
+use unprovision::view::{Story, Told};
 use unprovision_session::{did_you_mean, nearest};
 
 use self::look::Look;
-use super::cases::{self, Row, Told};
-use super::{Global, follow};
+use super::{Global, cases, follow};
 use crate::failure::Usage;
 use crate::observer;
 use crate::output::{self, Format, plain};
@@ -45,17 +46,13 @@ Examples:
 Without --look only the journal is read: what was seen, decided, done and answered, and what it was at when something was
 written down last. With --look both services are asked as well; nothing is changed.";
 
-/// A case with all of its entries.
+/// A story, with what a look adds to it.
 #[derive(Debug, Serialize)]
-struct Story<'a> {
+struct Shown<'a> {
     #[serde(flatten)]
-    row: Row,
-    /// What would lift by hand what may still hold the provider.
-    commands: Vec<String>,
+    story: Story<'a>,
     #[serde(flatten)]
     now: Now<'a>,
-    /// All entries, as they are in the journal.
-    entries: &'a [Entry],
 }
 
 /// What a look adds to a case; nothing where none was asked for.
@@ -173,11 +170,9 @@ fn show(told: &[Told], seen: &Seen, format: Format) -> anyhow::Result<ExitCode> 
             output::print(&serde_json::to_string_pretty(&looks.collect::<Vec<_>>())?)?;
         }
         Format::Json => {
-            let stories = told.iter().map(|told| Story {
-                row: told.row(),
-                commands: commands(&told.case),
+            let stories = told.iter().map(|told| Shown {
+                story: Story::from(told),
                 now: seen.now(&told.case),
-                entries: &told.entries,
             });
             output::print(&serde_json::to_string_pretty(&stories.collect::<Vec<_>>())?)?;
         }
@@ -202,17 +197,12 @@ pub(super) async fn find(word: &str, place: &str) -> anyhow::Result<Vec<Told>> {
     };
     let meant = all
         .into_iter()
-        .filter(|told| cases::is_meant(word, &told.case))
+        .filter(|told| told.is_meant(word))
         .collect::<Vec<_>>();
     match meant.is_empty() {
         true => Err(Usage(unknown).into()),
         false => Ok(meant),
     }
-}
-
-fn commands(case: &Case) -> Vec<String> {
-    let holds = case.may_hold() && !matches!(case.state, CaseState::Closed(_));
-    if holds { case.by_hand() } else { Vec::new() }
 }
 
 /// A line for each entry, told as the case was at that time.

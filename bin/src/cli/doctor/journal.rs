@@ -37,8 +37,7 @@ pub(super) async fn look(place: &str, here: Option<&str>, now: Timestamp) -> Jou
 async fn opened(place: &str, here: Option<&str>, now: Timestamp) -> anyhow::Result<JournalFound> {
     let journal = wire::journal_if_any(place).await?;
     let all = cases::read_all(journal.as_deref()).await?;
-    let is_open = |told: &&cases::Told| !matches!(told.case.state, CaseState::Closed(_));
-    let open = all.iter().filter(is_open).collect::<Vec<_>>();
+    let open = all.iter().filter(|told| !told.is_closed()).collect::<Vec<_>>();
     let clouds = open.iter().filter_map(|told| told.case.cloud.as_deref());
     let elsewhere = clouds.filter(|cloud| here.is_some_and(|here| here != *cloud));
     let last = open

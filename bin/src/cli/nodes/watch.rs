@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use unprovision::cloud::{Clock, SystemClock};
+use unprovision::view::NodeRow;
 use unprovision_session::in_full;
 use uuid::Uuid;
 
-use super::{Args, Looker, Row, name, offered, table};
+use super::{Args, Looker, name, offered, table};
 use crate::config::{Loaded, LogFormat};
 use crate::failure::Usage;
 use crate::output::{self, plain};
@@ -60,7 +61,7 @@ pub(super) async fn run(args: &Args, looker: &Looker, loaded: &Loaded) -> anyhow
 
 /// A line for each node that looks otherwise than before, or is not there any more. The first time, for all.
 fn tell(
-    rows: &[Row],
+    rows: &[NodeRow],
     before: Option<BTreeMap<Uuid, String>>,
     format: LogFormat,
 ) -> anyhow::Result<BTreeMap<Uuid, String>> {
@@ -87,7 +88,7 @@ fn tell(
     Ok(now)
 }
 
-fn words(row: &Row) -> String {
+fn words(row: &NodeRow) -> String {
     let maintenance = if row.maintenance { ", in maintenance" } else { "" };
     let case = row.case.as_deref().map(|case| format!(", {case}"));
     format!(
