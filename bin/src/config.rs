@@ -1,5 +1,6 @@
 //! All settings: one structure, filled from defaults, one file, the environment and flags, in this order.
 
+mod api;
 mod check;
 mod duration;
 mod layers;
@@ -17,6 +18,7 @@ use unprovision::journal::shown;
 use unprovision::strategy;
 use unprovision_session::did_you_mean;
 
+pub(crate) use api::Api;
 pub(crate) use check::patience;
 pub(crate) use duration::HumanDuration;
 #[cfg(feature = "sandbox")]
@@ -60,6 +62,8 @@ pub(crate) struct Config {
     pub(crate) guard: Guard,
     /// Ironic's notifications, which wake the guard.
     pub(crate) notifications: Notifications,
+    /// The HTTP interface of a running guard.
+    pub(crate) api: Api,
     /// What is logged, and how.
     pub(crate) log: Log,
     /// Which nodes are guarded, and how; none: the whole cloud.
@@ -191,6 +195,7 @@ impl Default for Config {
                 pause_file: String::new(),
             },
             notifications: Notifications::default(),
+            api: Api::default(),
             log: Log {
                 format: LogFormat::Text,
                 level: "warn".to_owned(),

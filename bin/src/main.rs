@@ -1,5 +1,7 @@
 //! The command line of unprovision: takes bare-metal nodes back to `available`.
 
+#[cfg(feature = "service")]
+mod api;
 mod cli;
 mod config;
 #[cfg(feature = "crash-points")]

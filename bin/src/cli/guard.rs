@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Write what happens to nodes (held, released, stuck) to this file, a JSON object on each line; `-`: standard output
     #[arg(long, value_name = "FILE")]
     events: Option<String>,
+    /// Serve what the guard does over HTTP on this address of this machine, like 127.0.0.1:8784 [default: api.listen]
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "once")]
+    listen: Option<String>,
     /// How the result of --once is shown on standard output
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
     output: Format,
@@ -85,10 +88,13 @@ Example:
 Exit status: 0 nothing of ours holds a node any more, 3 something does and is listed, 1 not everything could be looked at.";
 
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
-    let own = args.strategy.as_ref().map(|name| Flag {
-        flag: "--strategy",
-        key: "guard.strategy",
-        value: name.clone(),
+    let own = [
+        ("--strategy", "guard.strategy", &args.strategy),
+        ("--listen", "api.listen", &args.listen),
+    ];
+    let own = own.into_iter().filter_map(|(flag, key, value)| {
+        let value = value.clone()?;
+        Some(Flag { flag, key, value })
     });
     // First of all: until somebody hears them, these signals kill.
     let pauses = Pauses::new()?;
@@ -104,6 +110,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         // What did not happen is nothing to remember.
         adapters.journal = Arc::new(MemoryJournal::new()) as Arc<dyn Journal>;
     }
+    let journal = Arc::clone(&adapters.journal);
     let guard = Guard::new(adapters, settings);
     let events = args.events(&guard)?;
     pauses.obeyed_by(Arc::clone(guard.brakes()));
@@ -131,15 +138,65 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
             Ok(code)
         }
         None => {
-            tokio::select! {
-                ended = guard.run(stop) => ended?,
-                never = first_sweep(&guard, global.quiet) => match never {},
-            }
+            let guard = Arc::new(guard);
+            run_and_serve(&guard, &loaded.config, journal, stop, global.quiet).await?;
             output::say(&format!("guard stopped: {}", guard.status()));
             drop(guard);
             events.into_iter().for_each(EventWriter::finish);
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// Guards, and serves what is to be known of it, until it is stopped.
+async fn run_and_serve(
+    guard: &Arc<Guard>,
+    config: &Config,
+    journal: Arc<dyn Journal>,
+    stop: &CancellationToken,
+    quiet: bool,
+) -> anyhow::Result<()> {
+    let ended = stop.child_token();
+    let serving = serve(guard, config, journal, &ended).await?;
+    let guarding = async {
+        let result = tokio::select! {
+            ended = guard.run(stop) => ended,
+            never = first_sweep(guard, quiet) => match never {},
+        };
+        ended.cancel();
+        result
+    };
+    let (result, ()) = tokio::join!(guarding, serving);
+    Ok(result?)
+}
+
+/// What serves, once the address is taken; nothing where there is none.
+#[cfg(feature = "service")]
+async fn serve<'a>(
+    guard: &'a Arc<Guard>,
+    config: &'a Config,
+    journal: Arc<dyn Journal>,
+    stop: &'a CancellationToken,
+) -> anyhow::Result<impl Future<Output = ()> + use<'a>> {
+    let listening = crate::api::listen(config).await?;
+    Ok(async move {
+        if let Some(listening) = listening {
+            listening.serve(guard, journal, config, stop).await;
+        }
+    })
+}
+
+#[cfg(not(feature = "service"))]
+async fn serve(
+    _: &Arc<Guard>,
+    config: &Config,
+    _: Arc<dyn Journal>,
+    _: &CancellationToken,
+) -> anyhow::Result<impl Future<Output = ()> + use<>> {
+    let why = "api.listen: this program was built without the feature `service`";
+    match config.api.listen.is_empty() {
+        true => Ok(std::future::ready(())),
+        false => Err(Usage(why.to_owned()).into()),
     }
 }
 

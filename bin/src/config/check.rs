@@ -38,6 +38,7 @@ impl Config {
         share(self.guard.min_nodes_share).map_err(|problem| ("guard.min_nodes_share", problem))?;
         self.scopes().map_err(|problem| ("scope", problem.to_string()))?;
         self.notifications.check()?;
+        self.api.check()?;
         logging::filter(&self.log.level).map_err(|problem| ("log.level", problem))?;
         Ok(())
     }

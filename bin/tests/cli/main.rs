@@ -26,6 +26,7 @@ mod repairs;
 mod replicas;
 mod secrets;
 mod seen;
+mod service;
 mod shaped;
 mod stale;
 mod support;

@@ -17,6 +17,7 @@ fn no_source_file_is_longer_than_its_reason() -> std::io::Result<()> {
         "ironic-client",
         "placement-client",
         "unprovision",
+        "service",
         "bin",
         "tests",
     ] {

@@ -90,15 +90,21 @@ impl Hearing {
 }
 
 impl Guard {
-    /// Listens for ever, if there is something to listen to.
+    /// Something may have happened to the node: it is looked at as soon as the guard runs. Nothing is decided from it.
+    pub fn hint(&self, hint: Hint) {
+        let Hint { node, reason, .. } = hint;
+        tracing::debug!(%node, reason, "somebody wants a node to be looked at");
+        self.hearing.want([node]);
+    }
+
+    /// Listens for ever: to the source of events, if there is one, and to whoever wants a node to be looked at.
     pub(super) async fn listen(&self, attention: &Attention) {
-        if let Some(source) = &self.hearing.source {
-            tokio::join!(
-                self.hear(&**source, attention),
-                self.look_after_hints(attention),
-                self.heed_the_silence(),
-            );
-        }
+        let listens = async {
+            if let Some(source) = &self.hearing.source {
+                tokio::join!(self.hear(&**source, attention), self.heed_the_silence());
+            }
+        };
+        tokio::join!(listens, self.look_after_hints(attention));
     }
 
     /// A change that was seen by looking.

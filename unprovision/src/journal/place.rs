@@ -2,6 +2,7 @@
 
 use unprovision_session::split_login;
 
+#[cfg(any(feature = "mariadb", feature = "postgres"))]
 /// The text between `://` and the path of a URL.
 pub(super) fn authority(url: &str) -> &str {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);

@@ -1,0 +1,71 @@
+//! The resources, one file for each, and their description.
+
+mod events;
+mod health;
+mod hints;
+mod pause;
+mod status;
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, Json, Request};
+use axum::response::IntoResponse;
+use axum::{Extension, Router};
+use serde::de::DeserializeOwned;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::Shared;
+use crate::access::Caller;
+use crate::problem::Problem;
+
+/// What all handlers get.
+type State = axum::extract::State<Arc<Shared>>;
+/// Who asks.
+type From = Extension<Caller>;
+
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "unprovision",
+    description = "What a guard does with the bare-metal nodes of an OpenStack cloud"
+))]
+struct Description;
+
+/// All resources. What is not described is not there.
+pub(crate) fn router(shared: Arc<Shared>) -> Router {
+    let (router, mut description) = OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(status::status))
+        .routes(routes!(events::events))
+        .routes(routes!(hints::hint))
+        .routes(routes!(pause::pause, pause::go_on))
+        .with_state(Arc::clone(&shared))
+        .split_for_parts();
+    description.info.version = shared.service.version.to_owned();
+    let description = Arc::new(description);
+    let described = move || {
+        let description = Arc::clone(&description);
+        async move { Json(&*description).into_response() }
+    };
+    router
+        .route("/openapi.json", axum::routing::get(described))
+        .fallback(async |request: Request| {
+            Problem::not_found(format!("there is nothing at {}", request.uri().path()))
+                .next("/openapi.json says what there is")
+        })
+        .method_not_allowed_fallback(async || Problem::method_not_allowed())
+}
+
+/// A body of JSON, or what is wrong with it.
+struct Input<T>(T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let Json(input) = Json::<T>::from_request(request, state).await?;
+        Ok(Self(input))
+    }
+}

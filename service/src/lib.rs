@@ -1,0 +1,69 @@
+//! The HTTP interface of a running guard: what it does, live, for people and machines.
+//!
+//! It answers for the whole journal and for this one guard; it decides nothing. What it may do is to wake a node, and for those who may,
+//! to stop all writes and to let them go on.
+//!
+//! ```text
+//! listen  ──► access (who may) ──► api (one file for each resource) ──► the guard, its journal
+//! bounds           │ Caller              │ Problem, where it cannot be
+//! ```
+#![warn(missing_docs)]
+
+mod access;
+mod api;
+mod listen;
+mod problem;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use unprovision::cloud::Clock;
+use unprovision::guard::Guard;
+use unprovision::journal::Journal;
+
+pub use access::Access;
+pub use listen::serve;
+pub use problem::Problem;
+
+/// So many streams of events at the same time; whoever comes then is asked to come again.
+const STREAMS: usize = 256;
+
+/// What the interface is about.
+#[derive(Debug)]
+pub struct Service {
+    /// The guard.
+    pub guard: Arc<Guard>,
+    /// The journal of this guard and all others beside it.
+    pub journal: Arc<dyn Journal>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// From one look of the guard to the next, as it is set.
+    pub look: Duration,
+    /// Who may.
+    pub access: Access,
+    /// The version of the program.
+    pub version: &'static str,
+    /// Streams end with it.
+    pub stop: CancellationToken,
+}
+
+/// What the handlers share.
+#[derive(Debug)]
+struct Shared {
+    service: Service,
+    streams: Arc<Semaphore>,
+}
+
+/// The whole interface, to be served or to be put into another one.
+pub fn router(service: Service) -> Router {
+    let access = Arc::new(service.access);
+    let shared = Shared {
+        service,
+        streams: Arc::new(Semaphore::new(STREAMS)),
+    };
+    let checked = axum::middleware::from_fn_with_state(access, access::check);
+    listen::bounded(api::router(Arc::new(shared)).layer(checked))
+}
