@@ -157,6 +157,12 @@ fn shown(value: &serde_json::Value) -> String {
     }
 }
 
+/// On a terminal as wide as this the other columns have room enough beside a whole UUID.
+const WIDE: u16 = 110;
+
+/// The columns of UUIDs, which nobody can copy in pieces.
+const UUIDS: [&str; 4] = ["instance", "uuid", "case", "node"];
+
 /// An empty table with these columns.
 pub(crate) fn new_table(columns: &[&str]) -> Table {
     let mut table = Table::new();
@@ -168,8 +174,11 @@ pub(crate) fn new_table(columns: &[&str]) -> Table {
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(width);
         // What is named first is searched for, and copied.
-        if let Some(first) = table.column_mut(0) {
-            first.set_constraint(ColumnConstraint::ContentWidth);
+        for (index, name) in columns.iter().enumerate() {
+            if index == 0 || (width >= WIDE && UUIDS.contains(name)) {
+                let column = table.column_mut(index);
+                column.map(|column| column.set_constraint(ColumnConstraint::ContentWidth));
+            }
         }
     }
     table

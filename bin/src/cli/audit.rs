@@ -17,7 +17,7 @@ use unprovision_session::{did_you_mean, nearest};
 use self::repair::{Fix, Repair};
 use super::{Global, ask, guard};
 use crate::config::{Config, HumanDuration, Loaded};
-use crate::failure::{OTHER, Usage};
+use crate::failure::{self, OTHER, Usage};
 use crate::output;
 use crate::progress::Progress;
 use crate::shape::Shape;
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long)]
     deep: bool,
     /// What is younger may be a change under way, and is no finding; nor is what has an open case in the journal. That a
-    /// node is offered although it is not free always is one
+    /// node is offered although it is not free always is one. With 0s everything counts, changes under way too
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     grace: HumanDuration,
     /// Only the nodes of this scope of the configuration; a provider without a node is in none
@@ -57,19 +57,36 @@ Examples:
   unprovision audit -f value -c kind -c node
   unprovision audit --fix offered-not-free,free-not-offered --dry-run
 
-Without --fix nothing is changed. Exit status: 0 all fits, 3 something does not, 4 something did not and all of it was
-repaired, 1 not everything could be read, or repaired as it should.";
+Without --fix nothing is changed.
 
+Exit status:
+  0  all fits
+  3  something does not
+  4  something did not, and all of it was repaired
+  1  an error: not everything could be read, or repaired as it should";
+
+/// An error has the status that OpenStack's own audit gives it, whatever it is about; only what cannot be asked for is bad usage.
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
+    match carry_out(args, global).await {
+        Err(error) if !error.is::<Usage>() => {
+            failure::tell(&error);
+            Ok(ExitCode::from(OTHER))
+        }
+        done => done,
+    }
+}
+
+async fn carry_out(args: Args, global: Global) -> anyhow::Result<ExitCode> {
     args.shape.check(&show::COLUMNS)?;
     let loaded = global.load([])?;
     args.check()?;
     let signals = Signals::saying(STOPPING)?;
     let scopes = args.scopes(&loaded.config)?;
     let cloud = global.audited(&loaded).await?;
-    let (asked, survey) = signals
-        .before_anything(args.look(&cloud, &loaded, global.quiet, scopes))
-        .await?;
+    let open = open(&args.fix, &loaded.config).await?;
+    let is_complete = open.is_some();
+    let look = args.look(&cloud, &loaded, global.quiet, scopes, open.unwrap_or_default());
+    let (asked, survey) = signals.before_anything(look).await?;
     let plans = survey
         .findings
         .iter()
@@ -103,7 +120,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         ),
     });
     let repairs = repairs.collect::<Vec<_>>();
-    let code = code(&repairs);
+    let code = if is_complete { code(&repairs) } else { OTHER };
     let rows = survey
         .findings
         .iter()
@@ -114,6 +131,21 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         show::table(&survey, &rows, asked.rules.deep)
     })?;
     Ok(ExitCode::from(code))
+}
+
+/// The cases that are open; nothing where the journal cannot be read, which is told. Nothing is repaired then: who works on a node
+/// would not be known.
+async fn open(fix: &Fix, config: &Config) -> anyhow::Result<Option<Vec<Case>>> {
+    match wire::open_cases(&config.journal).await {
+        Err(error) if !fix.is_asked_for() => {
+            output::say(&format!(
+                "be careful: {}; what has an open case may be among the findings",
+                failure::chain(&error, ": ")
+            ));
+            Ok(None)
+        }
+        open => open.map(Some),
+    }
 }
 
 const STOPPING: &str = "stopping as soon as the requests under way are answered; what is held stays held; once more to stop at once";
@@ -200,8 +232,9 @@ impl Args {
         loaded: &Loaded,
         quiet: bool,
         scopes: Scopes,
+        open: Vec<Case>,
     ) -> anyhow::Result<(Asked, Survey)> {
-        let asked = self.asked(&loaded.config, scopes).await?;
+        let asked = self.asked(&loaded.config, scopes, open)?;
         let progress = Progress::new("listing nodes and providers", "providers looked at", quiet);
         let tell = |done, all| progress.tell(done, all);
         let survey = progress.during(cloud.audit_telling(&asked, &tell)).await;
@@ -214,8 +247,7 @@ impl Args {
         Ok((asked, survey))
     }
 
-    async fn asked(&self, config: &Config, scopes: Scopes) -> anyhow::Result<Asked> {
-        let open = wire::open_cases(&config.journal).await?;
+    fn asked(&self, config: &Config, scopes: Scopes, open: Vec<Case>) -> anyhow::Result<Asked> {
         let strategy = |case: Case| (case.node, case.strategy);
         Ok(Asked {
             rules: Rules {

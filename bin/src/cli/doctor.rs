@@ -35,8 +35,12 @@ Examples:
   unprovision doctor
   unprovision --os-cloud prod doctor -o json
 
-Nothing is changed: rights are tried with requests that are refused in any case, and no journal is made. Exit status: 0
-all that is needed is there, 3 something is not, 1 an error.";
+Nothing is changed: rights are tried with requests that are refused in any case, and no journal is made.
+
+Exit status:
+  0  all that is needed is there
+  3  something is not
+  1  an error";
 
 /// All that there is to say.
 #[derive(Debug, Serialize)]

@@ -5,13 +5,16 @@ mod watch;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use ironic_client::ProvisionState;
 use unprovision::cloud::OpenStack;
 use unprovision::view::nodes::COLUMNS;
 use unprovision::view::{self, NodeRow};
 use unprovision::watch::Phase;
+use unprovision_session::{did_you_mean, nearest};
 
 use super::Global;
 use crate::config::{Config, HumanDuration};
+use crate::failure::{self, Usage};
 use crate::output::{self, plain};
 use crate::progress::Progress;
 use crate::shape::Shape;
@@ -50,7 +53,16 @@ struct Looker(OpenStack);
 impl Looker {
     /// All nodes that are asked for, by name.
     async fn rows(&self, args: &Args, config: &Config) -> anyhow::Result<Vec<NodeRow>> {
-        let open = wire::open_cases(&config.journal).await?;
+        let open = match wire::open_cases(&config.journal).await {
+            Ok(open) => open,
+            Err(error) => {
+                let why = failure::chain(&error, ": ");
+                output::say(&format!(
+                    "be careful: {why}; which nodes have an open case is not known"
+                ));
+                Vec::new()
+            }
+        };
         let rows = view::nodes::gather(&self.0, &open).await;
         let mut rows = rows.context("the nodes could not be listed")?;
         rows.retain(|row| {
@@ -70,8 +82,27 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     let progress = Progress::waiting("listing nodes and providers", global.quiet);
     let rows = progress.during(looker.rows(&args, &loaded.config)).await?;
     drop(progress);
+    args.check(&rows)?;
     args.shape.print(&rows, &COLUMNS, || table(&rows))?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    /// Refuses a state that nobody knows. Of an Ironic that is newer than this program, a node is in it.
+    fn check(&self, rows: &[NodeRow]) -> Result<(), Usage> {
+        let names = || ProvisionState::NAMED.iter().map(ProvisionState::as_str);
+        let is_known = |word: &str| {
+            names().any(|name| name == word) || rows.iter().any(|row| row.provision_state.as_str() == word)
+        };
+        let Some(word) = self.state.iter().find(|word| !is_known(word)) else {
+            return Ok(());
+        };
+        let guess = did_you_mean(nearest(word, names()));
+        let all = names().collect::<Vec<_>>().join(", ");
+        Err(Usage(format!(
+            "`--state {word}`: no node is in it, and it is none of the states that are known{guess}; there are: {all}"
+        )))
+    }
 }
 
 fn name(row: &NodeRow) -> String {

@@ -18,7 +18,7 @@ use unprovision_session::{did_you_mean, nearest};
 
 use self::look::Look;
 use super::{Global, cases, follow};
-use crate::failure::Usage;
+use crate::failure::{self, Usage};
 use crate::observer;
 use crate::output::{self, Format, plain};
 use crate::stop::Signals;
@@ -43,7 +43,7 @@ Examples:
   unprovision show node-0001
   unprovision show node-0001 --look
 
-Without --look only the journal is read: what was seen, decided, done and answered, and what it was at when something was
+Without --look only the journal is read: what was seen, decided, done and answered, and what it was at when something was \
 written down last. With --look both services are asked as well; nothing is changed.";
 
 /// A story, with what a look adds to it.
@@ -74,6 +74,8 @@ struct Now<'a> {
 struct Seen {
     nodes: BTreeMap<NodeUuid, (Observation, Look)>,
     elsewhere: BTreeMap<NodeUuid, String>,
+    /// Why the journal tells nothing.
+    broken: Option<anyhow::Error>,
 }
 
 pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> {
@@ -96,11 +98,24 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
                 }
                 None => Err(unknown.context("Ironic does not know it either, or does not show it")),
             },
-            Err(error) => Err(error),
+            // Nor does a broken journal keep anybody from looking.
+            Err(broken) => match node_of(&args.node, &cloud).await? {
+                Some(node) => {
+                    let mut seen = Seen::default();
+                    seen.look(node, &args.node, &[], &cloud).await?;
+                    seen.broken = Some(broken);
+                    Ok((seen, Vec::new()))
+                }
+                None => Err(broken),
+            },
         }
     };
     let (seen, told) = signals.before_anything(look).await?;
-    show(&told, &seen, args.output)
+    let shown = show(&told, &seen, args.output)?;
+    match &seen.broken {
+        None => Ok(shown),
+        Some(broken) => Ok(failure::tell(broken)),
+    }
 }
 
 async fn node_of(word: &str, cloud: &OpenStack) -> anyhow::Result<Option<NodeUuid>> {

@@ -31,3 +31,4 @@ mod shaped;
 mod stale;
 mod support;
 mod told;
+mod unreadable;

@@ -261,10 +261,7 @@ async fn repairs_that_cannot_be_are_refused() {
     let cloud = Cloud::with_nova_traits(quick(1)).await;
     for (args, says) in [
         (vec!["--fix", "two-consumers"], "a person has to decide"),
-        (
-            vec!["--fix", "everything"],
-            "these can be repaired: offered-not-free",
-        ),
+        (vec!["--fix", "everything"], "possible values: offered-not-free"),
         (vec!["--fix", "stale-hold", "--fix-all"], "cannot be used with"),
         (vec!["--yes"], "go with --fix"),
         (vec!["--fix"], "a value is required"),

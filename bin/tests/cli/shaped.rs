@@ -177,7 +177,7 @@ async fn shells_and_man_are_given_what_they_want() {
     ] {
         let ran = finish(bare(&["completions", shell]).spawn().unwrap()).await;
         ran.assert_code(0);
-        for word in [part, "stand-down", "reclean"] {
+        for word in [part, "stand-down", "reclean", "free-not-offered"] {
             assert!(ran.stdout.contains(word), "{shell}: {word}");
         }
     }

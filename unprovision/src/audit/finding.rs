@@ -86,10 +86,25 @@ impl Remedy {
                 "hold it until it is free, or lift what hides it without need, by the guard's rules"
             }
             Self::Release => "release it once the node is free, by the guard's rules",
-            Self::LiftReservation => "if no operator reserved it, lift the reservation",
+            Self::LiftReservation => "it may be an operator's own: if nobody wants it, lift the reservation",
             Self::Untag => "if no operator set the tag, take it off the node and the provider",
             Self::DropAllocation { .. } => "if no scheduler knows the consumer, drop its allocation",
             Self::DeleteProvider => "if the node is gone for good, delete the provider",
+        }
+    }
+
+    /// What was done, once it was.
+    pub fn done(self) -> String {
+        match self {
+            Self::ByHand => "nothing was done".to_owned(),
+            Self::Guard => "the guard's rules were applied to it".to_owned(),
+            Self::Release => "our hold was released, or taken into the guard's care".to_owned(),
+            Self::LiftReservation => "the reservation was lifted".to_owned(),
+            Self::Untag => "the tag was taken off the node and the provider".to_owned(),
+            Self::DropAllocation { consumer } => {
+                format!("the allocation of consumer {consumer} was deleted")
+            }
+            Self::DeleteProvider => "the provider was deleted".to_owned(),
         }
     }
 

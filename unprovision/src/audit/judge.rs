@@ -99,7 +99,7 @@ fn tagged(subject: &Subject, node: &Node, rules: &Rules) -> Option<Told> {
         Some(read) => read.traits.contains(tag),
         None => subject.tagged,
     };
-    let on_node = subject.look.is_some() && node.traits.contains(tag.as_str());
+    let on_node = node.traits.contains(tag.as_str());
     (on_provider || on_node).then_some(Told {
         kind: FindingKind::StaleHold,
         remedy: if is_free(node) {
@@ -141,7 +141,7 @@ fn has_other_class(subject: &Subject, class: &ResourceClass) -> bool {
     }
 }
 
-fn is_empty(view: &ProviderView, class: &ResourceClass) -> bool {
+pub(super) fn is_empty(view: &ProviderView, class: &ResourceClass) -> bool {
     let has = view.inventories.inventories.get(class);
     has.is_none_or(|inventory| inventory.total == 0)
 }

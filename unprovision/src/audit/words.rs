@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use placement_client::{ConsumerUuid, ResourceClass, TraitName};
 use uuid::Uuid;
 
+use super::judge::is_empty;
 use super::{Finding, FindingKind, Remedy, Rules, Subject};
 use crate::core::{ProviderView, Road, by_hand, road, why_not_free};
 
@@ -272,6 +273,9 @@ impl Teller<'_> {
                     list(),
                     format!("openstack resource provider show --allocations {node}"),
                 ],
+                (Some(view), true) if self.class.is_some_and(|class| is_empty(view, class)) => {
+                    vec![self.fill()]
+                }
                 (Some(_), true) => self.reserve(0),
                 (Some(_), false) => self.give_up(),
             },

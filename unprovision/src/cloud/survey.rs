@@ -104,9 +104,9 @@ impl OpenStack {
         asked: &Asked,
         tell: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Survey, CloudError> {
-        let lists = self
-            .lists(&asked.scopes.reads(), asked.rules.tag.as_ref())
-            .await?;
+        let mut also = asked.scopes.reads();
+        also.extend(asked.rules.tag.is_some().then_some(NodeField::Traits));
+        let lists = self.lists(&also, asked.rules.tag.as_ref()).await?;
         let mut subjects = join(lists);
         if let Some(only) = &asked.only {
             let is_in = |node: &Node| {

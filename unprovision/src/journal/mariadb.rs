@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::stream::BoxStream;
+use sqlx::ConnectOptions;
 use sqlx::mysql::{
     MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlPool, MySqlPoolOptions, MySqlSslMode,
 };
@@ -91,6 +92,10 @@ impl MariaDbJournal {
         if server::verifies(url) {
             options = options.ssl_mode(MySqlSslMode::VerifyIdentity);
         }
+        // A pool goes on trying where nothing listens, and says in the end only that it took too long.
+        let at = server::address(options.get_socket(), options.get_host(), options.get_port());
+        let tried = server::try_out(options.connect()).await;
+        tried.map_err(|error| failed(&place, &format!("connect to it at {at}"), error))?;
         let pool = MySqlPoolOptions::new()
             .max_connections(server::CONNECTIONS)
             .acquire_timeout(server::CONNECTS_WITHIN)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::stream::BoxStream;
+use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
 
 use super::server::{self, answer};
@@ -82,6 +83,10 @@ impl PostgresJournal {
         if server::verifies(url) {
             options = options.ssl_mode(PgSslMode::VerifyFull);
         }
+        // A pool goes on trying where nothing listens, and says in the end only that it took too long.
+        let at = server::address(options.get_socket(), options.get_host(), options.get_port());
+        let tried = server::try_out(options.connect()).await;
+        tried.map_err(|error| failed(&place, &format!("connect to it at {at}"), error))?;
         let pool = PgPoolOptions::new()
             .max_connections(server::CONNECTIONS)
             .acquire_timeout(server::CONNECTS_WITHIN)

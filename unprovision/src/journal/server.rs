@@ -1,10 +1,11 @@
 //! What the journals on database servers have in common: TLS, bounds on all waiting, and who wins.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use sqlx::{ColumnIndex, Database, Decode, Executor, IntoArguments, Pool, Type};
+use sqlx::{ColumnIndex, Connection, Database, Decode, Executor, IntoArguments, Pool, Type};
 
 use super::place::authority;
 use super::table::{self, LAYOUT, failed};
@@ -32,6 +33,24 @@ pub(super) fn verifies(url: &str) -> bool {
         || name == "localhost"
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
     !asked && !here
+}
+
+/// Where a server is looked for.
+pub(super) fn address(socket: Option<&PathBuf>, host: &str, port: u16) -> String {
+    match socket {
+        Some(socket) => socket.display().to_string(),
+        None => format!("{host} port {port}"),
+    }
+}
+
+/// Connects once and hangs up: whatever refuses it is told at once.
+pub(super) async fn try_out<C: Connection>(
+    connecting: impl Future<Output = Result<C, sqlx::Error>>,
+) -> Result<(), sqlx::Error> {
+    let connected = within(CONNECTS_WITHIN, connecting).await?;
+    // The server will notice by itself where this fails.
+    let _ = connected.close().await;
+    Ok(())
 }
 
 /// `undefined_table`, and MySQL's `ER_NO_SUCH_TABLE`.
@@ -113,10 +132,17 @@ where
 
 /// What the server says, or an error once that has taken too long.
 pub(super) async fn answer<T>(work: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
-    match tokio::time::timeout(ANSWERS_WITHIN, work).await {
+    within(ANSWERS_WITHIN, work).await
+}
+
+async fn within<T>(
+    time: Duration,
+    work: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    match tokio::time::timeout(time, work).await {
         Ok(done) => done,
         Err(_) => {
-            let words = format!("no answer within {ANSWERS_WITHIN:?}");
+            let words = format!("no answer within {time:?}");
             Err(sqlx::Error::Io(std::io::Error::new(
                 std::io::ErrorKind::TimedOut,
                 words,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::audit::{Lists, Subject, join};
 #[cfg(feature = "orchestrator")]
 use crate::cloud::{CloudError, OpenStack};
-use crate::core::Case;
+use crate::core::{Case, is_free};
 use crate::watch::{Look, Phase};
 
 /// A node, as both services see it.
@@ -29,7 +29,7 @@ pub struct NodeRow {
     pub resource_class: Option<String>,
     /// Whether Placement has a provider for it.
     pub provider: bool,
-    /// Whether Placement offers it.
+    /// Whether Placement offers it: a free node as its own class, one that is not free as any class of nodes.
     pub offered: bool,
     /// What it is to those who might get it.
     pub phase: Phase,
@@ -71,7 +71,12 @@ pub fn rows(lists: Lists, open: &[Case]) -> Vec<NodeRow> {
 fn row(subject: Subject, open: &BTreeMap<NodeUuid, &str>) -> Option<NodeRow> {
     let class = subject.class();
     let node = subject.node?;
-    let look = Look::new(Some(&node), !subject.offered.is_empty());
+    // Whoever asks for the node's class gets a free one; of one that is not free, any offer is wrong.
+    let offered = match (is_free(&node), &class) {
+        (true, Some(class)) => subject.offered.contains(class),
+        _ => !subject.offered.is_empty(),
+    };
+    let look = Look::new(Some(&node), offered);
     Some(NodeRow {
         node: subject.uuid,
         phase: look.phase(),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use unprovision::NodeUuid;
@@ -18,7 +19,7 @@ use crate::failure::{Usage, with_next};
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Fix {
     /// Repair findings of these kinds
-    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind, conflicts_with = "fix_all")]
+    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kinds(), conflicts_with = "fix_all")]
     fix: Vec<FindingKind>,
     /// Repair all that is safe: offered-not-free, and free-not-offered where Nova made the provider. An allocation or a provider
     /// is only deleted, and a hold, tag or reservation that nobody explains only lifted, where --fix names the kind
@@ -104,12 +105,10 @@ impl Fix {
     }
 }
 
-fn kind(text: &str) -> Result<FindingKind, String> {
-    text.parse::<FindingKind>().map_err(|error| {
-        let all = FindingKind::ALL.iter().filter(|kind| kind.is_repairable());
-        let all = all.map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
-        format!("{error}; these can be repaired: {all}")
-    })
+/// The kinds that can be completed by a shell; one that a person has to decide about is refused with its reason later.
+fn kinds() -> impl TypedValueParser<Value = FindingKind> {
+    let names = FindingKind::ALL.map(|kind| PossibleValue::new(kind.name()).hide(!kind.is_repairable()));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<FindingKind>())
 }
 
 /// Whether the guard's rules repair it.
@@ -188,14 +187,12 @@ async fn checked(
     rules: &Rules,
     said: Option<&Result<String, String>>,
 ) -> Repair {
-    let said_words = || match said {
-        Some(Ok(words) | Err(words)) => words.clone(),
-        None => finding.remedy.words().to_owned(),
-    };
     match (cloud.is_still_so(finding, rules).await, said) {
         (Err(error), _) => Repair::Failed(with_next(&error)),
         (Ok(true), Some(Err(why))) => Repair::Failed(why.clone()),
-        (Ok(true), _) => Repair::Left(format!("it is still so: {}", said_words())),
-        (Ok(false), _) => Repair::Done(said_words()),
+        (Ok(true), Some(Ok(words))) => Repair::Left(format!("it is still so: {words}")),
+        (Ok(true), None) => Repair::Left(format!("it is still so, although {}", finding.remedy.done())),
+        (Ok(false), Some(Ok(words) | Err(words))) => Repair::Done(words.clone()),
+        (Ok(false), None) => Repair::Done(finding.remedy.done()),
     }
 }

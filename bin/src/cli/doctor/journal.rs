@@ -1,6 +1,7 @@
 //! What there is of the journal.
 
 use std::collections::BTreeSet;
+use std::fs::OpenOptions;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
@@ -35,6 +36,9 @@ pub(super) async fn look(place: &str, here: Option<&str>, now: Timestamp) -> Jou
 }
 
 async fn opened(place: &str, here: Option<&str>, now: Timestamp) -> anyhow::Result<JournalFound> {
+    if !place.contains("://") {
+        may_be_written(Path::new(place))?;
+    }
     let journal = wire::journal_if_any(place).await?;
     let all = cases::read_all(journal.as_deref()).await?;
     let open = all.iter().filter(|told| !told.is_closed()).collect::<Vec<_>>();
@@ -68,6 +72,19 @@ fn may_be_made(path: &Path) -> Result<(), String> {
         .find(|above| above.exists())
         .filter(|above| !above.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    access(folder, Access::WRITE_OK | Access::EXEC_OK)
-        .map_err(|error| format!("{} cannot be written: {error}", folder.display()))
+    try_out(folder).map_err(|error| format!("nothing can be made in {}: {error}", folder.display()))
+}
+
+/// Makes a file and takes it away: some places refuse that although the rights to them do not tell.
+fn try_out(folder: &Path) -> std::io::Result<()> {
+    let path = folder.join(format!(".unprovision-doctor-{}", std::process::id()));
+    let made = OpenOptions::new().write(true).create_new(true).open(&path);
+    drop(made?);
+    std::fs::remove_file(path)
+}
+
+/// Whether the file that is there can be written. It is not opened: closing it would take away the locks of others in this process.
+fn may_be_written(path: &Path) -> anyhow::Result<()> {
+    let allowed = access(path, Access::WRITE_OK);
+    allowed.map_err(|error| anyhow::anyhow!("it cannot be written: {error}"))
 }

@@ -30,6 +30,10 @@ pub(super) async fn run(args: &Args, looker: &Looker, loaded: &Loaded) -> anyhow
         return Err(Usage(format!("--every {}: write {MOST_OFTEN:?} or more", args.every)).into());
     }
     let (signals, clock) = (Signals::new()?, SystemClock);
+    // A node may come into it later.
+    if let Err(strange) = args.check(&[]) {
+        output::say(&format!("be careful: {strange}"));
+    }
     let mut told: Option<BTreeMap<Uuid, String>> = None;
     loop {
         let began = clock.elapsed();
