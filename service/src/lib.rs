@@ -12,6 +12,7 @@
 mod access;
 mod api;
 mod listen;
+mod page;
 mod problem;
 
 use std::sync::Arc;
@@ -65,5 +66,6 @@ pub fn router(service: Service) -> Router {
         streams: Arc::new(Semaphore::new(STREAMS)),
     };
     let checked = axum::middleware::from_fn_with_state(access, access::check);
-    listen::bounded(api::router(Arc::new(shared)).layer(checked))
+    let router = api::router(Arc::new(shared)).merge(page::router());
+    listen::bounded(router.layer(checked))
 }
