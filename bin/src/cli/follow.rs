@@ -106,7 +106,7 @@ fn code(result: &Result<CaseReport, RunError>) -> u8 {
         Progress::Accepted | Progress::Ended(Outcome::Returned) => 0,
         Progress::Ended(Outcome::Blocked | Outcome::Failed | Outcome::Gone) => NOT_RETURNED,
         Progress::Ended(Outcome::TimedOut) => TIMED_OUT,
-        Progress::Stopped | Progress::Waits => OTHER,
+        Progress::Stopped | Progress::Waits | Progress::Elsewhere => OTHER,
     }
 }
 

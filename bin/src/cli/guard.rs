@@ -79,7 +79,8 @@ Exit status:
   1  the journal cannot be read; --once, stand-down: not everything could be looked at or carried on, also by a signal, or
      Ironic shows no node at all
   2  bad usage or configuration
-  3  --once: a node is held or on its way, or a person ought to look; stand-down: something of ours still holds a node";
+  3  --once: a node is held or on its way, also where another process looks after it; all writes are stopped; or a person
+     ought to look; stand-down: something of ours still holds a node, or another guard is to be stopped first";
 
 const STAND_DOWN: &str = "\
 Example:
@@ -132,6 +133,9 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
             let incomplete = incomplete(&pass, stop);
             if let Some(why) = &incomplete {
                 output::say(&format!("this pass is not complete: {why}"));
+            }
+            if let Some(why) = &pass.stopped {
+                output::say(&format!("nothing was written: {why}"));
             }
             let code = code(incomplete.is_some(), needs_somebody(&pass));
             show(pass, args.output)?;
@@ -283,7 +287,9 @@ fn incomplete(pass: &Pass, stop: &CancellationToken) -> Option<String> {
 fn needs_somebody(pass: &Pass) -> bool {
     let open = |progress: At| !matches!(progress, At::Ended(_));
     let mut reports = pass.reports.iter();
-    reports.any(|report| report.held || open(report.outcome)) || !pass.findings.is_empty()
+    reports.any(|report| report.held || open(report.outcome))
+        || !pass.findings.is_empty()
+        || pass.stopped.is_some()
 }
 
 fn code(incomplete: bool, held: bool) -> ExitCode {

@@ -176,6 +176,48 @@ async fn standing_down_lists_what_lifts_the_rest() {
     assert!(judge::exposure(&cloud.sandbox().log(), one.node).is_none());
 }
 
+/// A check, and standing down, beside a guard that is at work: what that one holds is not nothing.
+#[tokio::test]
+async fn beside_a_running_guard_what_it_holds_is_listed() {
+    let cloud = Cloud::with_nova_traits(while_leaving(2, 3600)).await;
+    let one = cloud.deployed().remove(0);
+    let guard = guarding(&cloud, &[]);
+    let by = format!("process {} on ", guard.id().unwrap());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    nova_deletes(&cloud, &one.instance);
+    until("held", || is_held_by_us(&cloud, one.node, &one.instance)).await;
+
+    let ran = cloud.run(&["guard", "--once", "-o", "json"]).await;
+    let row = ran.assert_code(3).row();
+    assert_eq!(
+        (row["held"].as_bool(), row["outcome"].as_str()),
+        (Some(true), Some("elsewhere"))
+    );
+    assert!(row["reason"].as_str().unwrap().starts_with(&by), "{row}");
+    ran.assert_says(&["not alone: ", &by]);
+
+    let ran = cloud.run(&["guard", "stand-down"]).await;
+    let listed = &ran.assert_code(3).stdout;
+    for words in ["node-0001", &by, "stop that guard first"] {
+        assert!(listed.contains(words), "{listed}");
+    }
+    send(&guard, Signal::TERM);
+    finish(guard).await.assert_code(0);
+    cloud.assert_held(one.node);
+}
+
+/// Where somebody has stopped all writes, a check cannot say that all is well.
+#[tokio::test]
+async fn a_pass_while_writes_are_stopped_needs_somebody() {
+    let cloud = Cloud::with_nova_traits(quick(1)).await;
+    cloud.run(&["guard", "--once"]).await.assert_code(0);
+    let mut command = cloud.command(&["guard", "--once"]);
+    command.env("UNPROVISION_GUARD__PAUSE_FILE", "/dev/null");
+    let ran = finish(command.spawn().unwrap()).await;
+    ran.assert_code(3)
+        .assert_says(&["nothing was written: paused: the file /dev/null is there"]);
+}
+
 /// `resume` is for tear-downs; the guard's cases are the guard's.
 #[tokio::test]
 async fn resume_leaves_the_guards_cases_alone() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use unprovision::core::Process;
+use unprovision::orchestrator::Progress;
 use unprovision::process;
 use unprovision_testkit::sandbox::Sandbox;
 use unprovision_testkit::sandbox::config::NovaRule;
@@ -115,4 +116,47 @@ async fn what_a_dead_one_leaves_is_taken_up_once_its_lease_has_run_out() {
             .for_each(|node| assert_clean(&sandbox, *node, strategy));
         drop(first);
     }
+}
+
+/// Whoever looks once, or stands down, beside a guard sees what that one holds, and leaves it alone.
+#[tokio::test(start_paused = true)]
+async fn what_another_guard_holds_is_listed_and_left_alone() {
+    let sandbox = cloud(2, NovaRule::Off).cleaning(secs(3600)).build();
+    let nodes = deleted(&sandbox);
+    let (one, other) = two(&sandbox, "hand-over");
+    let (first, second, third) = (guard_of(&one, 1), guard_of(&other, 2), guard_of(&other, 3));
+    let stop = tokio_util::sync::CancellationToken::new();
+    let (pass, (stood_down, held)) = one
+        .with_guard(&first, async {
+            tokio::time::sleep(secs(10)).await;
+            let pass = second.once(&stop).await.unwrap();
+            (pass, third.stand_down(&stop).await.unwrap())
+        })
+        .await;
+    for pass in [&pass, &stood_down] {
+        let theirs = pass.reports.iter().map(|report| (report.node.0, report.outcome));
+        let theirs = theirs.collect::<BTreeMap<_, _>>();
+        let expected = nodes.iter().map(|node| (*node, Progress::Elsewhere));
+        assert_eq!(theirs, expected.collect(), "{pass:?}");
+        assert!(pass.failed.is_empty(), "{pass:?}");
+        let words = format!("{} looks after it", replica(1));
+        assert!(
+            pass.reports
+                .iter()
+                .all(|report| report.held && report.reason == words),
+            "{pass:?}"
+        );
+    }
+    assert_eq!(held.len(), nodes.len(), "{held:?}");
+    for one in &held {
+        assert!(
+            one.why.ends_with("looks after it: stop that guard first"),
+            "{one:?}"
+        );
+        assert!(!one.commands.is_empty(), "{one:?}");
+    }
+    assert_eq!(other.ear.heard("Intended"), 0, "{:?}", other.ear.lines);
+    let beside = format!("not alone: {} is at work on this journal", replica(1));
+    assert!(other.ear.heard(&beside) >= 2, "{:?}", other.ear.lines);
+    assert_eq!(one.ear.heard("not alone"), 0, "the first is the first");
 }

@@ -116,6 +116,20 @@ async fn a_scope_that_is_only_looked_at_tells_and_writes_nothing() {
     assert!(scene.ear.heard("scope `group-d`: NO node fits") >= 1);
 }
 
+/// A pass that guards nothing says so: a check that relies on it would be told that all is well.
+#[tokio::test(start_paused = true)]
+async fn scopes_that_no_node_fits_guard_nothing() {
+    let sandbox = grouped(&["a"]).build();
+    for (name, nothing) in [("z", true), ("a", false)] {
+        let scene = Scene::with(&sandbox, scoped(vec![group(name, Some("hand-over"))]));
+        let pass = scene.guard().once(&CancellationToken::new()).await.unwrap();
+        let said = pass
+            .sees_nothing
+            .is_some_and(|why| why.contains("no node fits any scope"));
+        assert_eq!(said, nothing, "{pass:?}");
+    }
+}
+
 /// A hold is never stranded: its node may leave every scope, also while no guard is there.
 #[tokio::test(start_paused = true)]
 async fn what_is_held_is_carried_to_its_end_outside_of_every_scope() {

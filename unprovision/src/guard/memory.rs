@@ -101,6 +101,15 @@ impl Memory {
         before.as_ref() != Some(&filled)
     }
 
+    /// Whether there are scopes, and the last good sweep saw no node of any.
+    pub(super) fn no_scope_has_nodes(&self) -> bool {
+        let inner = self.inner();
+        inner
+            .scopes
+            .as_ref()
+            .is_some_and(|filled| filled.iter().all(|filled| !filled))
+    }
+
     pub(super) fn looked(&self, at: Timestamp) {
         self.inner().last_look = Some(at);
     }

@@ -156,8 +156,10 @@ pub struct Pass {
     pub findings: Vec<(NodeUuid, String)>,
     /// Nodes that could not be looked at, or whose case could not be carried on.
     pub failed: Vec<(NodeUuid, RunError)>,
-    /// Why nothing can be said of the cloud, if so: Ironic shows no node at all.
+    /// Why nothing can be said of the cloud, if so: Ironic shows no node at all, or none that a scope names.
     pub sees_nothing: Option<&'static str>,
+    /// Why nothing was written, if so: somebody has stopped all writes, or an alarm has.
+    pub stopped: Option<String>,
 }
 
 /// Asks for a node to be looked at.
@@ -260,9 +262,18 @@ impl Guard {
         drop(attention);
         let mut pass = Pass::default();
         self.tend(wanted, Until::Settled, stop, Some(&mut pass)).await;
-        pass.sees_nothing = (self.memory.nodes() == Some(0)).then_some(notice::SEES_NOTHING);
+        pass.sees_nothing = self.sees_nothing();
         pass.findings = self.memory.findings();
+        pass.stopped = self.brakes.status().stopped;
         Ok(pass)
+    }
+
+    fn sees_nothing(&self) -> Option<&'static str> {
+        match self.memory.nodes() {
+            Some(0) => Some(notice::SEES_NOTHING),
+            _ if self.memory.no_scope_has_nodes() => Some(notice::NO_NODE_FITS),
+            _ => None,
+        }
     }
 
     /// Whether everything that must be there is.

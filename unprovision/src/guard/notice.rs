@@ -1,10 +1,12 @@
 //! What the guard says of itself.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::Timestamp;
 
 use crate::NodeUuid;
+use crate::core::Process;
 use crate::events::Heard;
 
 /// Something that concerns the guard, or a node without a case.
@@ -15,6 +17,8 @@ pub enum Notice {
         /// Cases that the journal has open, and that are carried on.
         carried_on: usize,
     },
+    /// Other processes are at work on the journal; said at the start.
+    Beside(BTreeSet<Process>),
     /// Nova is asked for servers.
     AsksNova {
         /// Before each release, not only where there is doubt.
@@ -88,6 +92,9 @@ pub enum Notice {
     Status(Box<Status>),
 }
 
+pub(super) const NO_NODE_FITS: &str = "no node fits any scope, so nothing is guarded: compare each `[[scope]]` with \
+                                       `unprovision nodes`";
+
 pub(super) const SEES_NOTHING: &str = "Ironic shows no node at all; if there are any, these credentials do not see them: all nodes \
                             are seen with a system scope";
 
@@ -105,6 +112,18 @@ impl fmt::Display for Notice {
                 write!(
                     f,
                     "guard starts; {carried_on} open cases of the journal are carried on"
+                )
+            }
+            Self::Beside(others) => {
+                let others = others.iter().map(ToString::to_string).collect::<Vec<_>>();
+                write!(
+                    f,
+                    "not alone: {} at work on this journal, too; each case is looked after by one, and what it leaves is taken up \
+                     by another",
+                    match &others[..] {
+                        [other] => format!("{other} is"),
+                        others => format!("{} are", others.join(", ")),
+                    }
                 )
             }
             Self::AsksNova { required } => f.write_str(match required {

@@ -14,7 +14,7 @@ use super::assign::Assigned;
 use super::{Attention, Guard, Notice, Pass};
 use crate::NodeUuid;
 use crate::cloud::Reads;
-use crate::core::{Case, CaseId, CaseState, Entry, Event, Observation, open_guard};
+use crate::core::{Case, CaseId, CaseState, Entry, Event, Observation, Process, open_guard};
 use crate::journal::{JournalError, Seq};
 use crate::orchestrator::{CaseReport, First, Gate, Place, Progress, RunError, Until, Worker};
 
@@ -43,6 +43,11 @@ impl Guard {
             let _ = attention.send(case.node);
         }
         self.notice(&Notice::Starts { carried_on });
+        let mut others = self.parts.at_work().await?;
+        others.remove(self.parts.us());
+        if !others.is_empty() {
+            self.notice(&Notice::Beside(others));
+        }
         Ok(())
     }
 
@@ -84,7 +89,7 @@ impl Guard {
                     if until != Until::Settled {
                         busy.remove(&node);
                         // Something was said of it while it was looked at.
-                        if more && result.is_ok() && self.watcher.heeded(node) && busy.insert(node) {
+                        if more && is_good(&result) && self.watcher.heeded(node) && busy.insert(node) {
                             work.push(self.named(node, place));
                         }
                     }
@@ -113,15 +118,18 @@ impl Guard {
         match result {
             Ok(None) => {}
             Ok(Some(report)) => {
-                if matches!(report.outcome, Progress::Ended(_)) && !report.held {
-                    self.memory.ended(node);
-                    self.brakes.ended(node);
+                match report.outcome {
+                    Progress::Ended(_) if !report.held => {
+                        self.memory.ended(node);
+                        self.brakes.ended(node);
+                    }
+                    Progress::Elsewhere => self.memory.failed(node, self.parts.clock.elapsed()),
+                    _ => {}
                 }
                 if let Some(pass) = pass {
                     pass.reports.push(report);
                 }
             }
-            Err(RunError::Theirs { .. }) => self.memory.failed(node, self.parts.clock.elapsed()),
             Err(error) => {
                 self.memory.failed(node, self.parts.clock.elapsed());
                 self.notice(&Notice::Trouble {
@@ -144,15 +152,26 @@ impl Guard {
                 None => return Ok(None),
             },
         };
-        let worked = Worker::begin(place, case, first).await.map(Some);
-        if matches!(worked, Err(RunError::Theirs { .. })) {
-            // What others hold counts, too (rule 14).
-            let entries = self.parts.journal.read(case).await?;
-            Case::fold(case, &entries)
-                .iter()
-                .for_each(|case| self.brakes.holds(case));
+        match Worker::begin(place, case, first).await {
+            Err(RunError::Theirs { by, .. }) => self.theirs(case, &by).await.map(Some),
+            worked => worked.map(Some),
         }
-        worked
+    }
+
+    /// How far a case is that another process looks after.
+    async fn theirs(&self, id: CaseId, by: &Process) -> Result<CaseReport, RunError> {
+        let entries = self.parts.journal.read(id).await?;
+        let case = Case::fold(id, &entries).ok_or(RunError::NoCase(id))?;
+        // What others hold counts, too (rule 14).
+        self.brakes.holds(&case);
+        let (why, now) = (format!("{by} looks after it"), self.parts.clock.now());
+        Ok(CaseReport::new(
+            &case,
+            Progress::Elsewhere,
+            why,
+            case.may_hold(),
+            now,
+        ))
     }
 
     async fn open(&self, node: NodeUuid) -> Result<Option<(CaseId, First)>, RunError> {
@@ -238,5 +257,15 @@ impl Guard {
                 what: what.to_owned(),
             });
         }
+    }
+}
+
+/// Whether there was nothing in the way of the work.
+fn is_good(result: &Cared) -> bool {
+    match result {
+        Ok(report) => report
+            .as_ref()
+            .is_none_or(|report| report.outcome != Progress::Elsewhere),
+        Err(_) => false,
     }
 }

@@ -9,7 +9,7 @@ use super::{Guard, Pass};
 use crate::NodeUuid;
 use crate::cloud::Reads;
 use crate::core::{Case, by_hand};
-use crate::orchestrator::{RunError, Until};
+use crate::orchestrator::{Progress, RunError, Until};
 
 /// A node that is still held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -66,8 +66,14 @@ impl Guard {
             ..Pass::default()
         };
         self.tend(wanted, Until::Settled, stop, Some(&mut pass)).await;
-        for report in pass.reports.iter().filter(|report| report.held) {
-            held.push(self.still_held(report.node, &report.reason).await?);
+        for report in &pass.reports {
+            if report.outcome == Progress::Elsewhere {
+                // Also where nothing is held yet: it may be any moment.
+                let why = format!("{}: stop that guard first", report.reason);
+                held.push(self.still_held(report.node, &why).await?);
+            } else if report.held {
+                held.push(self.still_held(report.node, &report.reason).await?);
+            }
         }
         Ok((pass, held))
     }

@@ -43,6 +43,8 @@ pub enum Progress {
     Stopped,
     /// There is nothing to do now but to wait.
     Waits,
+    /// Another process looks after it, and nothing was done here.
+    Elsewhere,
 }
 
 impl Serialize for Progress {
@@ -52,6 +54,7 @@ impl Serialize for Progress {
             Self::Accepted => serializer.serialize_str("accepted"),
             Self::Stopped => serializer.serialize_str("stopped"),
             Self::Waits => serializer.serialize_str("waits"),
+            Self::Elsewhere => serializer.serialize_str("elsewhere"),
         }
     }
 }
@@ -63,12 +66,13 @@ impl std::fmt::Display for Progress {
             Self::Accepted => f.write_str("accepted"),
             Self::Stopped => f.write_str("stopped"),
             Self::Waits => f.write_str("waits"),
+            Self::Elsewhere => f.write_str("elsewhere"),
         }
     }
 }
 
 impl CaseReport {
-    pub(super) fn new(case: &Case, outcome: Progress, reason: String, held: bool, now: Timestamp) -> Self {
+    pub(crate) fn new(case: &Case, outcome: Progress, reason: String, held: bool, now: Timestamp) -> Self {
         let since_start = |at: Timestamp| at.duration_since(case.opened_at).as_secs_f64();
         let returned = outcome == Progress::Ended(Outcome::Returned);
         Self {
