@@ -114,18 +114,7 @@ impl fmt::Display for Notice {
                     "guard starts; {carried_on} open cases of the journal are carried on"
                 )
             }
-            Self::Beside(others) => {
-                let others = others.iter().map(ToString::to_string).collect::<Vec<_>>();
-                write!(
-                    f,
-                    "not alone: {} at work on this journal, too; each case is looked after by one, and what it leaves is taken up \
-                     by another",
-                    match &others[..] {
-                        [other] => format!("{other} is"),
-                        others => format!("{} are", others.join(", ")),
-                    }
-                )
-            }
+            Self::Beside(others) => beside(others, f),
             Self::AsksNova { required } => f.write_str(match required {
                 true => "Nova is asked for the server before each release, and where there is doubt",
                 false => "Nova is asked for the server where there is doubt",
@@ -171,6 +160,17 @@ impl fmt::Display for Notice {
             Self::Status(status) => status.fmt(f),
         }
     }
+}
+
+fn beside(others: &BTreeSet<Process>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let others = others.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let are = if others.len() == 1 { "is" } else { "are" };
+    let others = others.join(", ");
+    write!(
+        f,
+        "not alone: {others} {are} at work on this journal, too; each case is looked after by one, and what it leaves is taken up by \
+         another"
+    )
 }
 
 /// How the guard is.
