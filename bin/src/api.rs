@@ -1,11 +1,15 @@
 //! The HTTP interface of a running guard: where it listens, and until when.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use unprovision::cloud::SystemClock;
+use unprovision::audit::Rules;
+use unprovision::cloud::{Asked, Clock, OpenStack, SystemClock};
+use unprovision::core::tag_name;
 use unprovision::guard::Guard;
 use unprovision::journal::Journal;
 use unprovision_service::{Access, Service, router, serve};
@@ -14,11 +18,15 @@ use crate::config::{Api, Config};
 use crate::failure::Usage;
 use crate::output;
 
+/// What is younger may be a change under way, and is no finding.
+const GRACE: SignedDuration = SignedDuration::from_mins(5);
+
 /// A socket that waits for callers.
 #[derive(Debug)]
 pub(crate) struct Listening {
     listener: TcpListener,
     config: Api,
+    audit: Asked,
 }
 
 /// Takes the address, before anything else is begun; nothing where there is none.
@@ -27,6 +35,7 @@ pub(crate) async fn listen(config: &Config) -> anyhow::Result<Option<Listening>>
     let Some(address) = address else {
         return Ok(None);
     };
+    let audit = audit(config)?;
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| {
         format!("api.listen: {address} cannot be listened on; another guard of this machine may do that")
@@ -35,7 +44,24 @@ pub(crate) async fn listen(config: &Config) -> anyhow::Result<Option<Listening>>
     Ok(Some(Listening {
         listener,
         config: config.api.clone(),
+        audit,
     }))
+}
+
+/// How an audit judges, by the configuration.
+fn audit(config: &Config) -> anyhow::Result<Asked> {
+    Ok(Asked {
+        rules: Rules {
+            now: SystemClock.now(),
+            grace: GRACE,
+            open: BTreeMap::new(),
+            deep: false,
+            tag: Some(tag_name(&config.tag)?),
+        },
+        concurrency: config.concurrency,
+        scopes: config.scopes().map_err(|problem| Usage(problem.to_string()))?,
+        only: None,
+    })
 }
 
 impl Listening {
@@ -43,13 +69,15 @@ impl Listening {
     pub(crate) async fn serve(
         self,
         guard: &Arc<Guard>,
-        journal: Arc<dyn Journal>,
+        (journal, cloud): (Arc<dyn Journal>, Arc<OpenStack>),
         config: &Config,
         stop: &CancellationToken,
     ) {
         let router = router(Service {
             guard: Arc::clone(guard),
             journal,
+            cloud,
+            audit: self.audit,
             clock: Arc::new(SystemClock),
             look: config.guard.look.get(),
             access: Access {

@@ -126,8 +126,12 @@ pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool, moved: bool
     })
 }
 
-/// What the guard acts on and with; nothing is sent to the cloud yet.
-pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> anyhow::Result<Adapters> {
+/// What the guard acts on and with, and what looks at all nodes for others; nothing is sent to the cloud yet.
+pub(crate) async fn guard_adapters(
+    config: &Config,
+    tls: &Tls,
+    quiet: bool,
+) -> anyhow::Result<(Adapters, Arc<OpenStack>)> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let mut logins = Logins::new(config, tls);
     let (openstack, identity) = openstack(config, &mut logins, &clock).await?;
@@ -144,8 +148,8 @@ pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> a
         true => Arc::new(Alarms(lines)),
         false => Arc::new(lines),
     };
-    Ok(Adapters {
-        cloud: openstack,
+    let adapters = Adapters {
+        cloud: Arc::<OpenStack>::clone(&openstack),
         fleet,
         journal,
         events: events(config, &clock)?,
@@ -153,7 +157,8 @@ pub(crate) async fn guard_adapters(config: &Config, tls: &Tls, quiet: bool) -> a
         observer,
         identity: Some(identity),
         servers,
-    })
+    };
+    Ok((adapters, openstack))
 }
 
 /// What wakes the guard; nothing is connected yet.

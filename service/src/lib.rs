@@ -11,6 +11,7 @@
 
 mod access;
 mod api;
+mod flight;
 mod listen;
 mod page;
 mod problem;
@@ -21,9 +22,13 @@ use std::time::Duration;
 use axum::Router;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use unprovision::cloud::Clock;
+use unprovision::cloud::{Asked, Clock, OpenStack};
 use unprovision::guard::Guard;
 use unprovision::journal::Journal;
+use unprovision::view::NodeRow;
+
+use api::Audits;
+use flight::Flight;
 
 pub use access::Access;
 pub use listen::serve;
@@ -32,6 +37,11 @@ pub use problem::Problem;
 /// So many streams of events at the same time; whoever comes then is asked to come again.
 const STREAMS: usize = 256;
 
+/// So many readers of the whole journal at the same time; others wait.
+const READERS: usize = 4;
+/// How long one look at all nodes serves all who ask.
+const NODES: Duration = Duration::from_secs(5);
+
 /// What the interface is about.
 #[derive(Debug)]
 pub struct Service {
@@ -39,6 +49,10 @@ pub struct Service {
     pub guard: Arc<Guard>,
     /// The journal of this guard and all others beside it.
     pub journal: Arc<dyn Journal>,
+    /// Looks at all nodes.
+    pub cloud: Arc<OpenStack>,
+    /// How an audit judges; when, how closely and which scope is filled in for each.
+    pub audit: Asked,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// From one look of the guard to the next, as it is set.
@@ -56,14 +70,20 @@ pub struct Service {
 struct Shared {
     service: Service,
     streams: Arc<Semaphore>,
+    readers: Semaphore,
+    nodes: Flight<Vec<NodeRow>>,
+    audits: Audits,
 }
 
 /// The whole interface, to be served or to be put into another one.
 pub fn router(service: Service) -> Router {
     let access = Arc::new(service.access);
     let shared = Shared {
-        service,
         streams: Arc::new(Semaphore::new(STREAMS)),
+        readers: Semaphore::new(READERS),
+        nodes: Flight::new(NODES),
+        audits: Audits::new(&service.audit),
+        service,
     };
     let checked = axum::middleware::from_fn_with_state(access, access::check);
     let router = api::router(Arc::new(shared)).merge(page::router());

@@ -4,6 +4,9 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use unprovision::cloud::CloudError;
+use unprovision::journal::JournalError;
+use unprovision_session::in_full;
 use utoipa::ToSchema;
 
 /// What went wrong, as a problem document of RFC 9457.
@@ -81,6 +84,16 @@ impl Problem {
     pub fn unavailable(detail: impl Into<String>) -> Self {
         let title = "It cannot be said just now";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", title, detail).again_after(5)
+    }
+
+    /// The journal cannot be read.
+    pub(crate) fn journal(error: &JournalError) -> Self {
+        Self::unavailable(in_full(error, ": "))
+    }
+
+    /// One of the services behind the guard cannot be read.
+    pub(crate) fn cloud(what: &str, error: &CloudError) -> Self {
+        Self::unavailable(format!("{what}: {}", in_full(error, ": ")))
     }
 
     /// Something of the program is broken.

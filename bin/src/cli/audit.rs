@@ -175,7 +175,8 @@ async fn guards(
         return Err(Usage(words).into());
     }
     let settings = guard::settings(&loaded.config, false)?;
-    Ok(Some((global.guard_adapters(loaded).await?, settings)))
+    let (adapters, _) = global.guard_adapters(loaded).await?;
+    Ok(Some((adapters, settings)))
 }
 
 fn code(repairs: &[Option<Repair>]) -> u8 {

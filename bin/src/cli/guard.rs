@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use unprovision::cloud::{Clock as _, SystemClock};
+use unprovision::cloud::{Clock as _, OpenStack, SystemClock};
 use unprovision::guard::{Guard, Held, Pass, Settings};
 use unprovision::journal::{Journal, MemoryJournal};
 use unprovision::orchestrator::Progress as At;
@@ -106,7 +106,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         loaded.config.notifications.queue.push_str("-dry-run");
     }
     let settings = settings(&loaded.config, args.dry_run)?;
-    let mut adapters = global.guard_adapters(&loaded).await?;
+    let (mut adapters, cloud) = global.guard_adapters(&loaded).await?;
     if args.dry_run {
         // What did not happen is nothing to remember.
         adapters.journal = Arc::new(MemoryJournal::new()) as Arc<dyn Journal>;
@@ -143,7 +143,7 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
         }
         None => {
             let guard = Arc::new(guard);
-            run_and_serve(&guard, &loaded.config, journal, stop, global.quiet).await?;
+            run_and_serve(&guard, &loaded.config, (journal, cloud), stop, global.quiet).await?;
             output::say(&format!("guard stopped: {}", guard.status()));
             drop(guard);
             events.into_iter().for_each(EventWriter::finish);
@@ -152,16 +152,19 @@ pub(super) async fn run(args: Args, global: Global) -> anyhow::Result<ExitCode> 
     }
 }
 
+/// What is read for those who ask, beside the guard.
+type Behind = (Arc<dyn Journal>, Arc<OpenStack>);
+
 /// Guards, and serves what is to be known of it, until it is stopped.
 async fn run_and_serve(
     guard: &Arc<Guard>,
     config: &Config,
-    journal: Arc<dyn Journal>,
+    behind: Behind,
     stop: &CancellationToken,
     quiet: bool,
 ) -> anyhow::Result<()> {
     let ended = stop.child_token();
-    let serving = serve(guard, config, journal, &ended).await?;
+    let serving = serve(guard, config, behind, &ended).await?;
     let guarding = async {
         let result = tokio::select! {
             ended = guard.run(stop) => ended,
@@ -179,13 +182,13 @@ async fn run_and_serve(
 async fn serve<'a>(
     guard: &'a Arc<Guard>,
     config: &'a Config,
-    journal: Arc<dyn Journal>,
+    behind: Behind,
     stop: &'a CancellationToken,
 ) -> anyhow::Result<impl Future<Output = ()> + use<'a>> {
     let listening = crate::api::listen(config).await?;
     Ok(async move {
         if let Some(listening) = listening {
-            listening.serve(guard, journal, config, stop).await;
+            listening.serve(guard, behind, config, stop).await;
         }
     })
 }
@@ -194,7 +197,7 @@ async fn serve<'a>(
 async fn serve(
     _: &Arc<Guard>,
     config: &Config,
-    _: Arc<dyn Journal>,
+    _: Behind,
     _: &CancellationToken,
 ) -> anyhow::Result<impl Future<Output = ()> + use<>> {
     let why = "api.listen: this program was built without the feature `service`";

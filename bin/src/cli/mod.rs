@@ -24,6 +24,7 @@ mod written;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use unprovision::cloud::{Lookout, OpenStack};
 
@@ -180,7 +181,7 @@ impl Global {
         wire::connect(&loaded.config, &self.tls, self.quiet, true).await
     }
 
-    async fn guard_adapters(&self, loaded: &Loaded) -> anyhow::Result<Adapters> {
+    async fn guard_adapters(&self, loaded: &Loaded) -> anyhow::Result<(Adapters, Arc<OpenStack>)> {
         wire::guard_adapters(&loaded.config, &self.tls, self.quiet).await
     }
 

@@ -61,6 +61,16 @@ async fn a_guard_serves_until_it_is_stopped() {
     assert!(head.contains("content-security-policy"), "{head}");
     let status: Value = serde_json::from_str(body).unwrap();
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    for (path, key, count) in [
+        ("/v1/nodes", "nodes", 2),
+        ("/v1/cases", "cases", 0),
+        ("/v1/audit", "findings", 0),
+    ] {
+        let answer = answer(&address, path).await;
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        let page: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(page[key].as_array().map(Vec::len), Some(count), "{answer}");
+    }
     let mut stream = ask(&address, "/v1/events").await;
     let mut begun = [0; 12];
     stream.read_exact(&mut begun).await.unwrap();

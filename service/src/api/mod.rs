@@ -1,9 +1,14 @@
 //! The resources, one file for each, and their description.
 
+mod audit;
+mod cases;
 mod events;
 mod health;
 mod hints;
+mod nodes;
+mod pages;
 mod pause;
+mod rows;
 mod status;
 
 use std::sync::Arc;
@@ -19,6 +24,8 @@ use utoipa_axum::routes;
 use crate::Shared;
 use crate::access::Caller;
 use crate::problem::Problem;
+
+pub(crate) use audit::Audits;
 
 /// What all handlers get.
 type State = axum::extract::State<Arc<Shared>>;
@@ -38,6 +45,10 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(status::status))
+        .routes(routes!(cases::cases))
+        .routes(routes!(cases::history))
+        .routes(routes!(nodes::nodes))
+        .routes(routes!(audit::audit))
         .routes(routes!(events::events))
         .routes(routes!(hints::hint))
         .routes(routes!(pause::pause, pause::go_on))

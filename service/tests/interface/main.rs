@@ -6,6 +6,8 @@
     reason = "what goes wrong fails the test"
 )]
 
+mod lists;
+mod schema;
 mod served;
 
 use std::collections::BTreeSet;
@@ -221,6 +223,10 @@ async fn all_that_there_is_is_described() {
     let expected = [
         "/healthz",
         "/readyz",
+        "/v1/cases",
+        "/v1/cases/{node}",
+        "/v1/nodes",
+        "/v1/audit",
         "/v1/status",
         "/v1/events",
         "/v1/hints",

@@ -1,16 +1,20 @@
 //! A guard on the sandbox that is served, and how it is asked.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use jiff::SignedDuration;
 use reqwest::{Client, Method, Response};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use unprovision::cloud::Clock;
+use unprovision::audit::Rules;
+use unprovision::cloud::{Asked, Clock};
 use unprovision::guard::{Adapters, Guard, Settings, Unobserved};
 use unprovision::journal::MemoryJournal;
+use unprovision::scope::Scopes;
 use unprovision_service::{Access, Service, router, serve};
 use unprovision_testkit::rig::{self, SandboxClock};
 use unprovision_testkit::sandbox::Sandbox;
@@ -43,7 +47,7 @@ impl Served {
         let journal = Arc::new(MemoryJournal::new());
         let adapters = Adapters {
             cloud: Arc::clone(&cloud) as _,
-            fleet: cloud,
+            fleet: Arc::clone(&cloud) as _,
             journal: Arc::clone(&journal) as _,
             clock: Arc::clone(&clock),
             observer: Arc::new(Unobserved),
@@ -60,6 +64,8 @@ impl Served {
         let router = router(Service {
             guard: Arc::clone(&guard),
             journal,
+            cloud,
+            audit: asked(),
             clock,
             look,
             access,
@@ -121,6 +127,21 @@ impl Served {
 
     pub(crate) fn nova_deletes(&self, instance: Uuid) {
         self.sandbox.with(|world, now| world.nova_delete(instance, now));
+    }
+}
+
+fn asked() -> Asked {
+    Asked {
+        rules: Rules {
+            now: jiff::Timestamp::UNIX_EPOCH,
+            grace: SignedDuration::ZERO,
+            open: [].into(),
+            deep: false,
+            tag: None,
+        },
+        concurrency: NonZeroUsize::MIN,
+        scopes: Scopes::default(),
+        only: None,
     }
 }
 
