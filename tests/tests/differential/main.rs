@@ -1,7 +1,8 @@
 //! The same random requests to the sandbox and to the real Ironic and Placement: both answer alike, and end alike.
 //!
 //! The contract files state facts that somebody thought of; this looks for those that nobody did. `tests/run` asks a few
-//! hundred requests, `tests/measure diff` many thousands. `UNPROVISION_DIFF=SEED:COUNT` repeats what was found.
+//! hundred requests, `tests/measure diff` many thousands. `UNPROVISION_DIFF=SEED:COUNT` repeats what was found; several of them
+//! are asked one after the other, each of a new world.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -23,18 +24,23 @@ const AT_MOST: usize = 10;
 /// Requests of each service in an ordinary run.
 const COUNT: u64 = 150;
 
-/// A seed and a count: of the environment, or those of every run.
-fn asked_for() -> (u64, u64) {
-    let text = std::env::var("UNPROVISION_DIFF").unwrap_or_default();
-    match text.split_once(':') {
-        Some((seed, count)) => (seed.parse().unwrap(), count.parse().unwrap()),
-        None => (1, COUNT),
-    }
+/// Seeds and counts: of the environment, or those of every run.
+fn asked_for() -> Vec<(u64, u64)> {
+    let text = std::env::var("UNPROVISION_DIFF").unwrap_or_else(|_| format!("1:{COUNT}"));
+    let pair = |word: &str| {
+        let (seed, count) = word.split_once(':').unwrap();
+        (seed.parse().unwrap(), count.parse().unwrap())
+    };
+    text.split_whitespace().map(pair).collect()
 }
 
 /// Asks one request after the other, made from what was answered before.
-async fn alike(name: &str, pair: &mut Pair, mut next: impl FnMut(&mut Dice, &Pair) -> Call) {
-    let (seed, count) = asked_for();
+async fn alike(
+    name: &str,
+    (seed, count): (u64, u64),
+    pair: &mut Pair,
+    mut next: impl FnMut(&mut Dice, &Pair) -> Call,
+) {
     let mut dice = Dice::of(seed, 0);
     let mut found = Vec::new();
     for number in 0..count {
@@ -60,14 +66,18 @@ async fn alike(name: &str, pair: &mut Pair, mut next: impl FnMut(&mut Dice, &Pai
 
 #[tokio::test]
 async fn placement_and_the_sandbox_answer_alike() {
-    let mut pair = Pair::start().await;
-    let world = placement::World::make(&mut pair).await;
-    alike("Placement", &mut pair, |dice, pair| world.next(dice, pair)).await;
+    for asked in asked_for() {
+        let mut pair = Pair::start().await;
+        let world = placement::World::make(&mut pair).await;
+        alike("Placement", asked, &mut pair, |dice, pair| world.next(dice, pair)).await;
+    }
 }
 
 #[tokio::test]
 async fn ironic_and_the_sandbox_answer_alike() {
-    let mut pair = Pair::start().await;
-    let world = ironic::World::make(&mut pair).await;
-    alike("Ironic", &mut pair, |dice, _| world.next(dice)).await;
+    for asked in asked_for() {
+        let mut pair = Pair::start().await;
+        let world = ironic::World::make(&mut pair).await;
+        alike("Ironic", asked, &mut pair, |dice, _| world.next(dice)).await;
+    }
 }
