@@ -258,4 +258,6 @@ pub(crate) fn set(text: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
+mod chance;
+#[cfg(test)]
 mod tests;

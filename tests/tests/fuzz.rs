@@ -39,6 +39,11 @@ fn files_of_clouds_are_read_or_refused() {
 }
 
 #[test]
+fn notifications_are_read_or_refused() {
+    tried("notifications");
+}
+
+#[test]
 fn rows_of_the_journal_are_read_or_refused() {
     tried("journal");
 }

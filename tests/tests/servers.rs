@@ -173,7 +173,7 @@ async fn only_novas_own_word_counts() {
         (one().status(StatusCode::INTERNAL_SERVER_ERROR, "{}"), false),
         (one().lose_reply(), false),
         (one().status(StatusCode::FORBIDDEN, "{}"), true),
-        (one().status(StatusCode::UNAUTHORIZED, "{}"), true),
+        (one().status(StatusCode::UNAUTHORIZED, "{}"), false),
         (one().status(StatusCode::OK, &with_host("")), true),
     ];
     for (fault, unreadable) in faults {

@@ -53,7 +53,7 @@ pub async fn run_all(servers: &dyn Servers, hand: &dyn Hand) {
 pub async fn run_all_without_right(servers: &dyn Servers, hand: &dyn Hand) {
     let unreadable = |error: ServersError| match error {
         ServersError::Unreadable(why) => assert!(!why.is_empty()),
-        ServersError::Away(why) => panic!("waiting does not help: {why}"),
+        ServersError::NotLetIn(why) | ServersError::Away(why) => panic!("waiting does not help: {why}"),
     };
     let (server, _) = hand.server().await;
     unreadable(servers.can_be_seen().await.unwrap_err());

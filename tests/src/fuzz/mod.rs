@@ -1,5 +1,5 @@
-//! What is fed to everything that reads what others have written: bodies of both services, `next` links, `clouds.yaml`, rows
-//! of the journal.
+//! What is fed to everything that reads what others have written: bodies of both services, `next` links, `clouds.yaml`,
+//! notifications, rows of the journal. The program's own file is its own matter: `config::tests::chance` in `bin/`.
 //!
 //! `tests/fuzz` has libFuzzer find inputs by their coverage; the suite `fuzz` tries some thousand that are made by chance from
 //! the same seeds. A finding is a panic, a request without end, or a write that the veto would not let pass.
@@ -7,6 +7,7 @@
 mod answers;
 mod chance;
 mod files;
+mod messages;
 mod rows;
 
 use std::sync::LazyLock;
@@ -25,7 +26,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
     Target {
         name: "ironic",
         seeds: answers::ironic_seeds,
@@ -40,6 +41,11 @@ pub const TARGETS: [Target; 4] = [
         name: "clouds",
         seeds: files::seeds,
         read: files::clouds,
+    },
+    Target {
+        name: "notifications",
+        seeds: messages::seeds,
+        read: messages::notification,
     },
     Target {
         name: "journal",

@@ -12,6 +12,7 @@ mod conflicts;
 mod elsewhere;
 mod failures;
 mod locks;
+mod login;
 mod refusals;
 mod relook;
 mod tags;

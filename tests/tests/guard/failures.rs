@@ -1,8 +1,10 @@
-//! C04 `clean failed`, C05 maintenance, C07 a dying conductor and a dying guard, C09 a node that vanishes.
+//! C04 `clean failed`, C05 maintenance, C07 a dying conductor and a dying guard, C09 a node that vanishes; and a Keystone that
+//! knows nobody for a while.
 
+use http::StatusCode;
 use unprovision_testkit::sandbox::config::NovaRule;
 use unprovision_testkit::sandbox::ironic::{Node, State, Stuck};
-use unprovision_testkit::sandbox::{Builder, Sandbox, judge};
+use unprovision_testkit::sandbox::{Builder, Fault, Sandbox, Service, judge};
 use uuid::Uuid;
 
 use crate::common::{
@@ -217,5 +219,34 @@ async fn a_state_that_ironic_adds_is_held_and_told_until_the_node_is_available()
             exposure.total <= secs(61),
             "{strategy}: up to the next sweep, {exposure:?}"
         );
+    }
+}
+
+/// Keystone starts anew or changes its keys: the guard goes on as soon as it is known again, and gives up nothing.
+#[tokio::test(start_paused = true)]
+async fn a_storm_of_401_is_waited_out_by_the_guard() {
+    for strategy in strategies() {
+        for begins in [2, 5, 40, 70] {
+            let sandbox = cloud(2, NovaRule::Old).build();
+            let scene = Scene::by(&sandbox, strategy);
+            scene
+                .while_guarding(async {
+                    tokio::time::sleep(secs(3)).await;
+                    delete_all(&sandbox);
+                    tokio::time::sleep(secs(begins)).await;
+                    for service in [Service::Ironic, Service::Placement] {
+                        let knows_nobody = Fault::on(service).from("guard");
+                        sandbox.fault(knows_nobody.status(StatusCode::UNAUTHORIZED, "{}"));
+                    }
+                    tokio::time::sleep(secs(900)).await;
+                    sandbox.clear_faults();
+                    tokio::time::sleep(secs(200)).await;
+                })
+                .await;
+            for node in sandbox.nodes() {
+                assert_clean(&sandbox, node, strategy);
+            }
+            assert_ironic_untouched(&sandbox);
+        }
     }
 }

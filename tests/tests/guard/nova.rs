@@ -238,10 +238,12 @@ async fn a_server_that_may_be_restored_keeps_its_allocation_until_nova_reclaims_
     assert_clean(&sandbox, node, "reclaimed");
 }
 
-/// Nova does not answer: what is in doubt waits, and goes on once it does.
+/// Nova does not answer, or a Keystone that is not well lets nobody in any more: what is in doubt waits, and goes on once it does.
 #[tokio::test(start_paused = true)]
 async fn while_nova_does_not_answer_what_is_in_doubt_waits() {
-    for required in [false, true] {
+    let away = (StatusCode::BAD_GATEWAY, "<html>away</html>", "HTTP 502");
+    let storm = (StatusCode::UNAUTHORIZED, "{}", "HTTP 401");
+    for (required, (status, body, told)) in [(false, away), (true, away), (false, storm), (true, storm)] {
         let sandbox = cloud(2, NovaRule::Off).build();
         let scene = asking(&sandbox, "hand-over", required);
         let (node, instance) = only(&sandbox);
@@ -249,8 +251,7 @@ async fn while_nova_does_not_answer_what_is_in_doubt_waits() {
         scene
             .while_guarding(async {
                 tokio::time::sleep(secs(1)).await;
-                let away = Fault::on(Service::Nova).status(StatusCode::BAD_GATEWAY, "<html>away</html>");
-                sandbox.fault(away);
+                sandbox.fault(Fault::on(Service::Nova).status(status, body));
                 sandbox.with(|world, now| world.nova_delete(its, now));
                 leaves_and_is_back(&sandbox, node).await;
                 tokio::time::sleep(secs(200)).await;
@@ -262,7 +263,7 @@ async fn while_nova_does_not_answer_what_is_in_doubt_waits() {
             .await;
         assert_eq!(holders(&sandbox, node), [instance], "{required}");
         assert_clean(&sandbox, other, "answers again");
-        assert!(scene.ear.heard("HTTP 502") >= 1, "{required}");
+        assert!(scene.ear.heard(told) >= 1, "{required}, {told}");
     }
 }
 

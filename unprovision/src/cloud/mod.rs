@@ -89,6 +89,11 @@ impl CloudError {
         matches!(self.class, Class::Unknown | Class::Bug)
     }
 
+    /// Whether it is the login that is refused. To whoever was let in before, that is a Keystone that is not well.
+    pub fn is_refused_login(&self) -> bool {
+        (self.class, self.kind) == (Class::Refused, RefusalKind::Away)
+    }
+
     /// What became of the write, as it goes into the journal.
     pub fn outcome(&self) -> Event {
         match self.leaves_in_doubt() {

@@ -12,7 +12,7 @@ use placement_client::{
     Consumer, ConsumerAllocations, ConsumerGeneration, ConsumerUuid, ErrorKind as PlacementKind, Placement,
     ProviderUuid, Units,
 };
-use unprovision_session::{ApiError, Class};
+use unprovision_session::{ApiError, Class, TransportError};
 
 use super::{Clock, Cloud, CloudError, Reads};
 use crate::core::{Action, Giver, HeldBy, Observation, ProviderView, RefusalKind, guard_owner};
@@ -316,6 +316,7 @@ impl From<ApiError<IronicKind>> for CloudError {
             IronicKind::Forbidden => RefusalKind::Forbidden,
             IronicKind::NotFound => RefusalKind::NotFound,
             IronicKind::Unauthorized | IronicKind::NoAnswer(Class::Transient) => RefusalKind::Away,
+            IronicKind::NoAnswer(_) if is_login(&error) => RefusalKind::Away,
             _ => RefusalKind::Other,
         };
         Self::of(error.kind.class(), kind, error)
@@ -331,10 +332,16 @@ impl From<ApiError<PlacementKind>> for CloudError {
             PlacementKind::Forbidden => RefusalKind::Forbidden,
             PlacementKind::NotFound => RefusalKind::NotFound,
             PlacementKind::Unauthorized | PlacementKind::NoAnswer(Class::Transient) => RefusalKind::Away,
+            PlacementKind::NoAnswer(_) if is_login(&error) => RefusalKind::Away,
             _ => RefusalKind::Other,
         };
         Self::of(error.kind.class(), kind, error)
     }
+}
+
+/// Whether it was Keystone that did not let us in.
+fn is_login<K>(error: &ApiError<K>) -> bool {
+    matches!(error.source, Some(TransportError::Login { .. }))
 }
 
 impl CloudError {

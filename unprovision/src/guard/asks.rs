@@ -14,7 +14,9 @@ impl Guard {
             return Ok(());
         };
         match nova.try_it().await {
-            Err(ServersError::Unreadable(why)) => Err(RunError::NovaRequired(why)),
+            Err(ServersError::Unreadable(why) | ServersError::NotLetIn(why)) => {
+                Err(RunError::NovaRequired(why))
+            }
             _ => Ok(()),
         }
     }
@@ -28,10 +30,12 @@ impl Guard {
         self.notice(&match nova.try_it().await {
             Ok(()) => Notice::AsksNova { required },
             Err(ServersError::Unreadable(why)) if !required => Notice::Unchecked(why),
-            Err(ServersError::Unreadable(why) | ServersError::Away(why)) => Notice::Blind {
-                what: "look at Nova's servers",
-                why,
-            },
+            Err(ServersError::Unreadable(why) | ServersError::NotLetIn(why) | ServersError::Away(why)) => {
+                Notice::Blind {
+                    what: "look at Nova's servers",
+                    why,
+                }
+            }
         });
     }
 

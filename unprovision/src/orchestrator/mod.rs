@@ -14,6 +14,7 @@ mod admission;
 mod error;
 mod gate;
 mod lease;
+mod let_in;
 mod nova;
 mod open;
 mod record;
@@ -43,6 +44,7 @@ pub use error::RunError;
 pub(crate) use gate::Gate;
 use lease::Lease;
 pub(crate) use lease::Term;
+use let_in::LetIn;
 pub(crate) use nova::Nova;
 pub use report::{CaseReport, Progress};
 pub(crate) use watcher::{Waits, Watcher};
@@ -149,6 +151,7 @@ pub(crate) struct Parts {
     pub(crate) identity: Option<String>,
     pub(crate) lease: Lease,
     pub(crate) nova: Option<Nova>,
+    pub(crate) let_in: LetIn,
 }
 
 impl Parts {
@@ -165,6 +168,7 @@ impl Parts {
             identity: None,
             lease: Lease::of(process::this()),
             nova: None,
+            let_in: LetIn::default(),
         }
     }
 }
@@ -242,11 +246,7 @@ impl Orchestrator {
     /// [`RunError::CannotOpen`] says what is wrong with the request; [`RunError::Cloud`] that the look failed.
     pub async fn check(&self, request: &TearDownRequest) -> Result<Entry, RunError> {
         self.entries_here(request.case()).await?;
-        let seen = self
-            .parts
-            .cloud
-            .observe(request.node, Reads::everything())
-            .await?;
+        let seen = self.parts.observe(request.node, Reads::everything()).await?;
         Ok(self.parts.may_open(request, seen).await?)
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unprovision_session::Class;
 use uuid::Uuid;
 
+use super::let_in::LetIn;
 use super::{Builder, Parts};
 use crate::cloud::CloudError;
 use crate::core::{CannotOpen, Entry, NovaAnswer, NovaSays, Observation, RefusalKind, TearDownRequest, open};
@@ -17,6 +18,8 @@ pub(crate) struct Nova {
     servers: Arc<dyn Servers>,
     required: bool,
     said: AtomicBool,
+    /// It has answered once: these credentials are the right ones.
+    let_in: LetIn,
 }
 
 /// What there is to tell of an answer.
@@ -36,6 +39,7 @@ impl Nova {
             servers,
             required,
             said: AtomicBool::new(false),
+            let_in: LetIn::default(),
         }
     }
 
@@ -45,15 +49,30 @@ impl Nova {
 
     /// Whether it can be asked.
     pub(crate) async fn try_it(&self) -> Result<(), ServersError> {
-        let tried = self.servers.can_be_seen().await;
+        let tried = self.noted(self.servers.can_be_seen().await);
         let unreadable = matches!(tried, Err(ServersError::Unreadable(_)));
         self.said.store(unreadable, Ordering::Relaxed);
         tried
     }
 
+    /// A login that is refused is one that is missing, or, after an answer, a Keystone that is not well.
+    fn noted<T>(&self, answer: Result<T, ServersError>) -> Result<T, ServersError> {
+        match answer {
+            Ok(answer) => {
+                self.let_in.is();
+                Ok(answer)
+            }
+            Err(ServersError::NotLetIn(why)) => Err(match self.let_in.was() {
+                true => ServersError::Away(why),
+                false => ServersError::Unreadable(why),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
     /// What it says of the server.
     pub(crate) async fn ask(&self, server: Uuid) -> (NovaSays, Told) {
-        let (answer, told) = match self.servers.server(server).await {
+        let (answer, told) = match self.noted(self.servers.server(server).await) {
             Ok(Some(shown)) => (NovaAnswer::Server(shown), Told::Nothing),
             Ok(None) => (NovaAnswer::NoServer, Told::Nothing),
             Err(ServersError::Unreadable(why)) if !self.required => {
@@ -63,7 +82,7 @@ impl Nova {
                 };
                 (NovaAnswer::Unreadable, told)
             }
-            Err(ServersError::Unreadable(why) | ServersError::Away(why)) => {
+            Err(ServersError::Unreadable(why) | ServersError::NotLetIn(why) | ServersError::Away(why)) => {
                 (NovaAnswer::Silent(why.clone()), Told::Trouble(away(why)))
             }
         };

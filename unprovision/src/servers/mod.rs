@@ -34,6 +34,9 @@ pub enum ServersError {
     /// These credentials, this catalog or this configuration do not let us ask.
     #[error("{0}")]
     Unreadable(String),
+    /// These credentials are not known. Where they were before, it passes.
+    #[error("{0}")]
+    NotLetIn(String),
     /// There is none now.
     #[error("{0}")]
     Away(String),

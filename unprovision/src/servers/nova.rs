@@ -40,20 +40,21 @@ impl NovaServers {
             .body(Bytes::new())
             .map_err(|error| away(error.to_string()))?;
         let answer = self.transport.send(request).await.map_err(|error| match error {
-            TransportError::Endpoint { .. } | TransportError::Login { transient: false, .. } => {
-                ServersError::Unreadable(in_full(&error, ": "))
-            }
+            TransportError::Endpoint { .. } => ServersError::Unreadable(in_full(&error, ": ")),
+            TransportError::Login { transient: false, .. } => ServersError::NotLetIn(in_full(&error, ": ")),
             _ => away(in_full(&error, ": ")),
         })?;
         let status = answer.status();
         let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
         let id = request_id(answer.headers());
         match status {
-            StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => {
+            StatusCode::UNAUTHORIZED => Err(ServersError::NotLetIn(format!(
+                "nova: GET {path}: HTTP 401: the login is not accepted{id}"
+            ))),
+            StatusCode::FORBIDDEN => {
                 let said = body["forbidden"]["message"].as_str().unwrap_or("not allowed");
                 Err(ServersError::Unreadable(format!(
-                    "nova: GET {path}: HTTP {}: {}{id}",
-                    status.as_u16(),
+                    "nova: GET {path}: HTTP 403: {}{id}",
                     tidy(said)
                 )))
             }

@@ -94,7 +94,7 @@ pub(super) fn servers(facts: &Facts) -> Option<Check> {
             Verdict::Fits,
             "Nova shows the servers of all projects: the guard asks it where there is doubt",
         ),
-        Some(Err(ServersError::Unreadable(why))) => {
+        Some(Err(ServersError::Unreadable(why) | ServersError::NotLetIn(why))) => {
             let says = format!("Nova cannot be asked for servers; {MISSING}: {why}");
             Check::new("servers", unless_required, says).but(WANTS)
         }
