@@ -24,7 +24,7 @@ fn a_file_is_read_or_refused_without_its_secrets() {
     let seeds = [
         EXAMPLE.to_owned(),
         set.map(|line| format!("{line}\n")).collect::<String>(),
-        format!("journal = \"mysql://me:{SECRET}@db/journal\"\n[notifications]\nurls = [\"amqp://u:{SECRET}@broker\"]\n"),
+        format!("journal = \"mysql://me:{SECRET}@db/journal\"\n[notifications]\nurl = \"amqp://u:{SECRET}@broker\"\n"),
     ]
     .map(String::into_bytes);
     let seconds = std::env::var("FUZZ_SECONDS").ok();
