@@ -1,4 +1,4 @@
-//! Some thousand files by chance, made from the example; `tests/fuzz SECONDS config` tries more of them.
+//! Some thousand files by chance, made from the example; with `FUZZ_SECONDS` it goes on for so long.
 
 use std::time::Duration;
 
@@ -14,8 +14,7 @@ const EXAMPLE: &str = include_str!("../../unprovision.example.toml");
 const SECONDS: u64 = 3;
 
 #[test]
-fn a_file_is_read_or_refused_without_its_secrets() {
-    const SECRET: &str = "planted-in-a-file";
+fn a_file_is_read_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("some.toml");
     let set = EXAMPLE
@@ -24,7 +23,8 @@ fn a_file_is_read_or_refused_without_its_secrets() {
     let seeds = [
         EXAMPLE.to_owned(),
         set.map(|line| format!("{line}\n")).collect::<String>(),
-        format!("journal = \"mysql://me:{SECRET}@db/journal\"\n[notifications]\nurl = \"amqp://u:{SECRET}@broker\"\n"),
+        "journal = \"mysql://me:pass@db/journal\"\n[notifications]\nurl = \"amqp://u:pass@broker\"\n"
+            .to_owned(),
     ]
     .map(String::into_bytes);
     let seconds = std::env::var("FUZZ_SECONDS").ok();
@@ -37,17 +37,8 @@ fn a_file_is_read_or_refused_without_its_secrets() {
         let read = std::panic::catch_unwind(|| load(Some(&path), &Environment::default(), &[]));
         let text = String::from_utf8_lossy(&input);
         match read.unwrap_or_else(|_| panic!("file {number}: {text:?}")) {
-            Ok(read) => {
-                loaded += 1;
-                assert!(
-                    !format!("{:?}", read.config).contains(SECRET),
-                    "file {number}: {text}"
-                );
-            }
-            Err(error) => assert!(
-                !error.to_string().contains(SECRET),
-                "file {number}: {error}\n{text}"
-            ),
+            Ok(_) => loaded += 1,
+            Err(error) => assert!(!error.to_string().is_empty(), "file {number}: {text}"),
         }
         number += 1;
     }
