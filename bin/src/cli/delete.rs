@@ -248,6 +248,10 @@ async fn check(
     let checks = targets.iter().map(|target| async move {
         match orchestrator.check(&target.request).await {
             // It names the node itself.
+            Err(error @ RunError::CannotOpen(_)) if target.begun.is_some() => Err(error).with_context(|| {
+                let node = target.shown();
+                format!("the tear-down of node {node} is open already, and `unprovision resume {node}` carries it on")
+            }),
             Err(error @ (RunError::CannotOpen(_) | RunError::OtherCloud { .. })) => Err(error.into()),
             checked => checked.with_context(|| format!("node {} could not be looked at", target.shown())),
         }

@@ -313,3 +313,34 @@ async fn events_are_written_as_lines() {
         .assert_code(2)
         .assert_says(&["--events: /no/such/folder/file cannot be written"]);
 }
+
+/// A pipe that nobody reads yet delays neither the start nor the end.
+#[tokio::test]
+async fn events_wait_for_no_reader() {
+    let cloud = Cloud::with_nova_traits(quick(1).cleaning(Duration::from_secs(3))).await;
+    let one = cloud.only();
+    let pipe = cloud.home().join("events");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let place = pipe.to_str().unwrap();
+    let guard = guarding(&cloud, &["--events", place]);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    nova_deletes(&cloud, &one.instance);
+    until("held", || is_held_by_us(&cloud, one.node, &one.instance)).await;
+    let copy = cloud.home().join("copy");
+    let mut reader = std::process::Command::new("cat");
+    let mut reader = reader
+        .arg(&pipe)
+        .stdout(std::fs::File::create(&copy).unwrap())
+        .spawn()
+        .unwrap();
+    let read = || std::fs::read_to_string(&copy).unwrap();
+    until("told", || read().contains("released")).await;
+    send(&guard, Signal::TERM);
+    let ran = finish(guard).await;
+    let words = format!("nobody reads the events from {place}");
+    ran.assert_code(0).assert_says(&[&words]);
+    assert_eq!(ran.stderr.matches("nobody reads").count(), 1, "{}", ran.stderr);
+    assert!(reader.wait().unwrap().success());
+    assert!(read().contains("missed"), "{}", read());
+}
