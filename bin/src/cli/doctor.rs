@@ -35,7 +35,8 @@ Examples:
   unprovision doctor
   unprovision --os-cloud prod doctor -o json
 
-Nothing is changed: rights are tried with requests that are refused in any case, and no journal is made.
+Nothing of the cloud is changed: rights are tried with requests that are refused in any case. No journal is made; where
+one would be, an empty file is made and taken away again.
 
 Exit status:
   0  all that is needed is there
