@@ -80,8 +80,9 @@ fn journal(place: &str) -> Result<(), String> {
     if place.is_empty() || place == IN_MEMORY || SERVERS.iter().any(|server| place.starts_with(server)) {
         return Ok(());
     }
-    // Not repeated: such a text may hold a password.
-    if place.contains("://") || place.starts_with(IN_MEMORY) {
+    // Not repeated: such a text may hold a password. With one slash it is a slip, and no folder.
+    let has_scheme = place.split('/').next().is_some_and(|first| first.ends_with(':'));
+    if has_scheme || place.contains("://") || place.starts_with(IN_MEMORY) {
         return Err(format!("there is no such kind of journal; {RIGHT}"));
     }
     let path = Path::new(place);

@@ -61,6 +61,7 @@ async fn a_journals_password_is_not_shown_whatever_is_in_it() {
         "mysql://me:hunter2/x@127.0.0.1:9/journal",
         "mysql://me:hunter2#x@127.0.0.1:9/journal",
         "postgresql://me:x@127.0.0.1:9/journal?password=hunter2",
+        "mysql:/me:hunter2@127.0.0.1:9/journal",
     ] {
         for args in [&["config"][..], &["cases"]] {
             let mut command = bare_in(folder.path(), args);
