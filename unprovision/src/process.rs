@@ -38,23 +38,33 @@ pub(crate) fn is_surely_gone(other: &Process, us: &Process) -> bool {
     }
     match test_kill_process(pid) {
         Err(Errno::SRCH) => true,
-        // Its number may have been given to another one since.
-        _ => started(other.pid).is_some_and(|started| started != other.started),
+        // It has ended, and its parent has not asked for that yet; or its number was given to another one since.
+        _ => is_zombie(other.pid) || started(other.pid).is_some_and(|started| started != other.started),
     }
 }
 
-/// When a process started, in ticks since the machine's start: the 22nd field, after a name that may hold anything.
+/// When a process started, in ticks since the machine's start: the 22nd field.
 fn started(pid: u32) -> Option<u64> {
+    fields(pid)?.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Whether a process has ended, by its state: the third field.
+fn is_zombie(pid: u32) -> bool {
+    fields(pid).is_some_and(|fields| fields.trim_start().starts_with(['Z', 'X']))
+}
+
+/// What Linux tells of a process, from the third field on: after a name that may hold anything.
+fn fields(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
+    Some(fields.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::Command;
 
-    use super::{Process, is_surely_gone, started, this};
+    use super::{Process, is_surely_gone, is_zombie, started, this};
 
     #[test]
     fn this_process_is_known_and_not_gone() {
@@ -84,6 +94,13 @@ mod tests {
         };
         assert!(is_surely_gone(&before, &us), "its number was given again");
         child.kill().unwrap();
+        while !is_zombie(at_work.pid) {
+            std::thread::yield_now();
+        }
+        assert!(
+            is_surely_gone(&at_work, &us),
+            "it has ended, and nobody has asked for that"
+        );
         child.wait().unwrap();
         assert!(is_surely_gone(&at_work, &us), "it has ended");
         for elsewhere in [
