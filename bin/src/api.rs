@@ -1,25 +1,18 @@
 //! The HTTP interface of a running guard: where it listens, and until when.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use unprovision::audit::Rules;
-use unprovision::cloud::{Asked, Clock, OpenStack, SystemClock};
-use unprovision::core::tag_name;
+use unprovision::cloud::{Asked, OpenStack, SystemClock};
 use unprovision::guard::Guard;
 use unprovision::journal::Journal;
 use unprovision_service::{Access, Service, router, serve};
 
 use crate::config::{Api, Config};
 use crate::failure::Usage;
-use crate::output;
-
-/// What is younger may be a change under way, and is no finding.
-const GRACE: SignedDuration = SignedDuration::from_mins(5);
+use crate::{output, wire};
 
 /// A socket that waits for callers.
 #[derive(Debug)]
@@ -35,7 +28,8 @@ pub(crate) async fn listen(config: &Config) -> anyhow::Result<Option<Listening>>
     let Some(address) = address else {
         return Ok(None);
     };
-    let audit = audit(config)?;
+    let scopes = config.scopes().map_err(|problem| Usage(problem.to_string()))?;
+    let audit = wire::asked(config, scopes, wire::GRACE)?;
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| {
         format!("api.listen: {address} cannot be listened on; another guard of this machine may do that")
@@ -46,22 +40,6 @@ pub(crate) async fn listen(config: &Config) -> anyhow::Result<Option<Listening>>
         config: config.api.clone(),
         audit,
     }))
-}
-
-/// How an audit judges, by the configuration.
-fn audit(config: &Config) -> anyhow::Result<Asked> {
-    Ok(Asked {
-        rules: Rules {
-            now: SystemClock.now(),
-            grace: GRACE,
-            open: BTreeMap::new(),
-            deep: false,
-            tag: Some(tag_name(&config.tag)?),
-        },
-        concurrency: config.concurrency,
-        scopes: config.scopes().map_err(|problem| Usage(problem.to_string()))?,
-        only: None,
-    })
 }
 
 impl Listening {

@@ -1,5 +1,6 @@
 //! The one place where the adapters meet: configuration, clouds, clients, journal, orchestrator.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,17 +8,19 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use ironic_client::IronicClient;
 use placement_client::{Consumer, PlacementClient};
-use unprovision::cloud::{Clock, Cloud, Fleet, Lookout, OpenStack, SystemClock};
-use unprovision::core::{Case, guard_owner};
+use unprovision::audit::Rules;
+use unprovision::cloud::{Asked, Clock, Cloud, Fleet, Lookout, OpenStack, SystemClock};
+use unprovision::core::{Case, guard_owner, tag_name};
 use unprovision::events::EventSource;
 use unprovision::guard::{Adapters, GuardObserver};
 use unprovision::journal::{
     Journal, JournalError, MariaDbJournal, MemoryJournal, PostgresJournal, SqliteJournal, read_open,
 };
 use unprovision::orchestrator::{Orchestrator, Until};
+use unprovision::scope::Scopes;
 use unprovision_session::{ConfigError, HttpTransport, Service, Transport};
 
-use crate::config::{self, Ask, Config, set};
+use crate::config::{self, Ask, Config, HumanDuration, set};
 use crate::failure::Usage;
 use crate::observer::{Alarms, Lines};
 use crate::output::Subject;
@@ -123,6 +126,25 @@ pub(crate) async fn connect(config: &Config, tls: &Tls, quiet: bool, moved: bool
         orchestrator: builder.build(),
         clock,
         lines,
+    })
+}
+
+/// What is younger may be a change under way, and is no finding of an audit, unless somebody says another time.
+pub(crate) const GRACE: HumanDuration = HumanDuration::from_secs(300);
+
+/// How an audit of everything judges by the configuration, where no case is open.
+pub(crate) fn asked(config: &Config, scopes: Scopes, grace: HumanDuration) -> anyhow::Result<Asked> {
+    Ok(Asked {
+        rules: Rules {
+            now: SystemClock.now(),
+            grace: grace.signed(),
+            open: BTreeMap::new(),
+            deep: false,
+            tag: Some(tag_name(&config.tag)?),
+        },
+        concurrency: config.concurrency,
+        scopes,
+        only: None,
     })
 }
 

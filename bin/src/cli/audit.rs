@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use unprovision::audit::{Finding, Rules};
-use unprovision::cloud::{Asked, Clock, OpenStack, Survey, SystemClock};
-use unprovision::core::{Case, tag_name};
+use unprovision::audit::Finding;
+use unprovision::cloud::{Asked, OpenStack, Survey};
+use unprovision::core::Case;
 use unprovision::guard::{Adapters, Settings};
 use unprovision::scope::Scopes;
 use unprovision_session::{did_you_mean, nearest};
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     deep: bool,
     /// What is younger may be a change under way, and is no finding; nor is what has an open case in the journal. That a
     /// node is offered although it is not free always is one. With 0s everything counts, changes under way too
-    #[arg(long, value_name = "DURATION", default_value = "5m")]
+    #[arg(long, value_name = "DURATION", default_value_t = wire::GRACE)]
     grace: HumanDuration,
     /// Only the nodes of this scope of the configuration; a provider without a node is in none
     #[arg(long, value_name = "NAME")]
@@ -249,18 +249,11 @@ impl Args {
     }
 
     fn asked(&self, config: &Config, scopes: Scopes, open: Vec<Case>) -> anyhow::Result<Asked> {
+        let mut asked = wire::asked(config, scopes, self.grace)?;
         let strategy = |case: Case| (case.node, case.strategy);
-        Ok(Asked {
-            rules: Rules {
-                now: SystemClock.now(),
-                grace: self.grace.signed(),
-                open: open.into_iter().map(strategy).collect(),
-                deep: self.deep || self.fix.needs_deep(),
-                tag: Some(tag_name(&config.tag)?),
-            },
-            concurrency: config.concurrency,
-            scopes,
-            only: self.scope.clone(),
-        })
+        asked.rules.open = open.into_iter().map(strategy).collect();
+        asked.rules.deep = self.deep || self.fix.needs_deep();
+        asked.only.clone_from(&self.scope);
+        Ok(asked)
     }
 }
