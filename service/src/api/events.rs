@@ -11,7 +11,7 @@ use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use futures::{Stream, StreamExt};
 use serde::Deserialize;
-use unprovision::guard::{NodeEventKind, Told};
+use unprovision::guard::Told;
 use utoipa::IntoParams;
 
 use super::State;
@@ -68,18 +68,11 @@ fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 
 fn event(told: &Told) -> Event {
     let event = match told {
-        Told::Event(event) => Event::default().id(event.id.to_string()).event(name(event.event)),
+        Told::Event(event) => Event::default()
+            .id(event.id.to_string())
+            .event(event.event.name()),
         Told::Missed(_) => Event::default().event("missed"),
     };
     let data = serde_json::to_string(told).unwrap_or_default();
     event.data(data)
-}
-
-fn name(kind: NodeEventKind) -> &'static str {
-    match kind {
-        NodeEventKind::Held => "held",
-        NodeEventKind::Released => "released",
-        NodeEventKind::Ended => "ended",
-        NodeEventKind::Stuck => "stuck",
-    }
 }

@@ -26,8 +26,7 @@ use crate::orchestrator::Observer;
 pub const KEPT: usize = 4096;
 
 /// What happened to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeEventKind {
     /// Something of ours keeps Placement from offering it.
     Held,
@@ -37,6 +36,24 @@ pub enum NodeEventKind {
     Ended,
     /// It stays held, or not to be had, until a person does something.
     Stuck,
+}
+
+impl NodeEventKind {
+    /// Its name, wherever it is told.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Released => "released",
+            Self::Ended => "ended",
+            Self::Stuck => "stuck",
+        }
+    }
+}
+
+impl Serialize for NodeEventKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 /// Something that happened to a node.
