@@ -132,7 +132,6 @@ impl Problem {
             StatusCode::UNPROCESSABLE_ENTITY => {
                 Self::new(status, "bad-body", "The body does not say what is needed", detail)
             }
-            StatusCode::REQUEST_TIMEOUT => Self::new(status, "too-slow", "The request took too long", detail),
             _ => Self::bad_request(detail),
         }
     }

@@ -5,7 +5,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query};
 use futures::TryStreamExt;
 use serde::{Deserialize, Serialize};
-use unprovision::core::{Case, Entry};
+use unprovision::core::{Case, CaseState, Entry};
 use unprovision::journal::{Journal, JournalError};
 use unprovision::view::cases::{CaseRow, Told, read_open};
 use utoipa::openapi::Schema;
@@ -198,12 +198,11 @@ impl Wanted {
     }
 
     fn is_meant(&self, told: &Told) -> bool {
-        let row = || told.row().state;
         let state = match self.state {
             None => !told.is_closed(),
             Some(Which::All) => true,
-            Some(Which::Open) => row() == "open",
-            Some(Which::Suspended) => row() == "suspended",
+            Some(Which::Open) => matches!(told.case.state, CaseState::Open),
+            Some(Which::Suspended) => matches!(told.case.state, CaseState::Suspended(_)),
             Some(Which::Closed) => told.is_closed(),
         };
         let after = self.marker.is_none_or(|marker| told.case.id.0 > marker);

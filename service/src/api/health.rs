@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use futures::StreamExt;
 use jiff::SignedDuration;
 
 use super::State;
@@ -27,7 +26,8 @@ pub(super) async fn healthz() -> StatusCode {
 ))]
 pub(super) async fn readyz(state: State) -> Result<StatusCode, Problem> {
     let service = &state.service;
-    if let Some(Err(error)) = service.journal.open_cases().next().await {
+    // The least that it can be asked: whoever probes does so all day.
+    if let Err(error) = service.journal.leases().await {
         return Err(Problem::unavailable(format!(
             "the journal cannot be read: {error}"
         )));

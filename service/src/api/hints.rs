@@ -8,7 +8,7 @@ use unprovision::events::Hint;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{From, Input, State};
+use super::{From, Input, State, is_short};
 use crate::problem::Problem;
 
 /// So many nodes at once.
@@ -51,11 +51,7 @@ pub(super) async fn hint(
             "`nodes` names {taken} nodes, and 1 to {MOST} are taken"
         )));
     }
-    if hints.reason.len() > MOST {
-        return Err(Problem::bad_request(format!(
-            "`reason` is longer than {MOST} bytes"
-        )));
-    }
+    is_short(&hints.reason)?;
     tracing::info!(
         by = from.name,
         nodes = taken,

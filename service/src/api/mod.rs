@@ -69,6 +69,19 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .method_not_allowed_fallback(async || Problem::method_not_allowed())
 }
 
+/// The longest reason, in bytes.
+const LONGEST_REASON: usize = 1000;
+
+/// Refuses a reason that is longer than whoever reads it would like.
+fn is_short(reason: &str) -> Result<(), Problem> {
+    match reason.len() > LONGEST_REASON {
+        true => Err(Problem::bad_request(format!(
+            "`reason` is longer than {LONGEST_REASON} bytes"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// A body of JSON, or what is wrong with it.
 struct Input<T>(T);
 

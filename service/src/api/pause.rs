@@ -5,11 +5,9 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::status::Status;
-use super::{From, Input, State};
+use super::{From, Input, State, is_short};
+use crate::access::Caller;
 use crate::problem::Problem;
-
-/// The longest reason, in bytes.
-const LONGEST: usize = 1000;
 
 /// Why.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -21,13 +19,12 @@ pub(super) struct Reason {
 }
 
 impl Reason {
-    fn checked(self) -> Result<String, Problem> {
+    /// What somebody says who may write.
+    fn of(&self, caller: &Caller) -> Result<&str, Problem> {
+        caller.must_write()?;
         match self.reason.trim() {
             "" => Err(Problem::bad_request("`reason` is empty; say why")),
-            reason if reason.len() > LONGEST => Err(Problem::bad_request(format!(
-                "`reason` is longer than {LONGEST} bytes"
-            ))),
-            reason => Ok(reason.to_owned()),
+            reason => is_short(reason).map(|()| reason),
         }
     }
 }
@@ -44,8 +41,7 @@ pub(super) async fn pause(
     from: From,
     Input(reason): Input<Reason>,
 ) -> Result<Json<Status>, Problem> {
-    from.must_write()?;
-    let reason = reason.checked()?;
+    let reason = reason.of(&from)?;
     tracing::warn!(by = from.name, reason, "all writes are stopped");
     state
         .service
@@ -67,8 +63,7 @@ pub(super) async fn go_on(
     from: From,
     Input(reason): Input<Reason>,
 ) -> Result<Json<Status>, Problem> {
-    from.must_write()?;
-    let reason = reason.checked()?;
+    let reason = reason.of(&from)?;
     tracing::warn!(by = from.name, reason, "writes go on");
     state.service.guard.brakes().go_on();
     Ok(Json(Status::of(&state)))
